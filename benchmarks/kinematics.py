@@ -1,0 +1,137 @@
+"""How fast closed loops are followed: against pylinkage's tolerance loop, and up a ladder of four-bars.
+
+`python -m benchmarks.kinematics [--check]`: prints two tables and, on the last line, the headline figures; with
+`--check` it exits with 1 if an aim is missed.
+"""
+
+import argparse
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import mbsjax as mbs
+
+
+SAMPLES, POSITIONS, AIM = 1000, 200, 50.0
+NOMINAL = np.array([1.0, 3.0, 3.0, 4.0])  # crank, coupler, rocker, ground
+TOLERANCE = 0.01
+
+
+def four_bar(lengths) -> mbs.Mechanism:
+    crank, coupler, rocker, ground = lengths
+    return mbs.Mechanism(
+        [mbs.Body("crank"), mbs.Body("coupler"), mbs.Body("rocker")],
+        [
+            mbs.Revolute("A", "ground", "crank"),
+            mbs.Revolute("B", "crank", "coupler", (crank, 0.0), start=1.0),
+            mbs.Revolute("C", "coupler", "rocker", (coupler, 0.0), (rocker, 0.0), start=1.0),
+            mbs.Revolute("D", "ground", "rocker", (ground, 0.0), start=2.0),
+        ],
+    )
+
+
+def rocker_tip(lengths):
+    """The path of joint C over one turn: what pylinkage records."""
+    crank = mbs.constant_speed(2 * jnp.pi / POSITIONS, 0.0)
+    motion = mbs.kinematics(four_bar(lengths), {"A": crank}, jnp.arange(1.0, POSITIONS + 1), throw=False)
+    angle = motion["D"].q
+    return lengths[3] + lengths[2] * jnp.cos(angle), lengths[2] * jnp.sin(angle), motion.residual
+
+
+def best(f, repeat: int) -> float:
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        jax.block_until_ready(f())
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def compiled(f, *args):
+    start = time.perf_counter()
+    executable = jax.jit(f).lower(*args).compile()
+    return executable, time.perf_counter() - start
+
+
+def against_pylinkage() -> float:
+    from pylinkage.actuators import Crank
+    from pylinkage.components import Ground
+    from pylinkage.dyads import RRRDyad
+    from pylinkage.linkage.sensitivity import analyze_tolerance
+    from pylinkage.simulation import Linkage
+
+    a, b, c, d = (float(x) for x in NOMINAL)
+    pivot_a, pivot_d = Ground(0.0, 0.0, name="A"), Ground(d, 0.0, name="D")
+    crank = Crank(anchor=pivot_a, radius=a, angular_velocity=2 * np.pi / POSITIONS, name="crank")
+    rocker = RRRDyad(anchor1=crank.output, anchor2=pivot_d, distance1=b, distance2=c, name="rocker")
+    linkage = Linkage([pivot_a, pivot_d, crank, rocker], name="four-bar")
+    tolerances = {"crank_radius": TOLERANCE, "rocker_dist1": TOLERANCE, "rocker_dist2": TOLERANCE}
+
+    def loop():
+        return analyze_tolerance(linkage, tolerances, n_samples=SAMPLES, iterations=POSITIONS, seed=0).output_cloud
+
+    theirs, cloud = best(loop, 3), loop()
+    # the same samples: pylinkage draws crank, coupler and rocker of one variant after the other
+    draws = np.random.default_rng(0).uniform(-TOLERANCE, TOLERANCE, (SAMPLES, 3))
+    lengths = jnp.asarray(NOMINAL + np.pad(draws, ((0, 0), (0, 1))))
+    run, compile_time = compiled(jax.vmap(rocker_tip), lengths)
+    ours = best(lambda: run(lengths), 10)
+    x, y, residual = run(lengths)
+    difference = np.abs(np.stack([x, y], -1) - cloud).max()
+    ratio = theirs / ours
+    print(f"four-bar, {SAMPLES} link sets x {POSITIONS} crank positions")
+    print(f"  {'':24}{'seconds':>10}{'us a position':>16}")
+    for name, seconds in (("pylinkage, its loop", theirs), ("mbsjax, one vmap", ours)):
+        print(f"  {name:24}{seconds:10.3f}{seconds / SAMPLES / POSITIONS * 1e6:16.3f}")
+    print(f"  compiled in {compile_time:.1f} s; {ratio:.1f} times faster after that (aim: {AIM:.0f})")
+    print(f"  largest difference of a position {difference:.1e}, largest loop residual {float(residual.max()):.1e}")
+    assert difference < 1e-9 and float(residual.max()) < 1e-11
+    return ratio
+
+
+def ladder(n: int) -> mbs.Mechanism:
+    """n four-bars in a row: the rocker of each is the crank of the next."""
+    bodies = ["rocker0"] + [f"{kind}{i}" for i in range(1, n + 1) for kind in ("coupler", "rocker")]
+    joints = [mbs.Revolute("A0", "ground", "rocker0", start=1.0)]
+    for i in range(1, n + 1):
+        joints += [
+            mbs.Revolute(f"A{i}", "ground", f"rocker{i}", (3.0 * i, 0.0), start=1.0),
+            mbs.Revolute(f"B{i}", f"rocker{i - 1}", f"coupler{i}", (2.0, 0.0), start=-1.0),
+            mbs.Revolute(f"C{i}", f"coupler{i}", f"rocker{i}", (3.2, 0.0), (2.1, 0.0), start=1.0),
+        ]
+    return mbs.Mechanism([mbs.Body(name) for name in bodies], joints)
+
+
+def growth() -> None:
+    print("ladder of N four-bars, 50 positions")
+    print(f"  {'N':>4}{'joints':>8}{'compile s':>12}{'us a position':>16}{'residual':>12}")
+    for n in (1, 4, 16, 64):
+        mech = ladder(n)
+
+        def positions(speed, mech=mech):
+            drive = {"A0": mbs.constant_speed(speed, 1.0)}
+            motion = mbs.kinematics(mech, drive, jnp.arange(50.0), throw=False)
+            return motion.q, motion.residual
+
+        run, compile_time = compiled(positions, 0.01)
+        seconds = best(lambda run=run: run(0.01), 3)
+        residual = float(run(0.01)[1].max())
+        print(f"  {n:4}{len(mech.joints):8}{compile_time:12.1f}{seconds / 50 * 1e6:16.1f}{residual:12.1e}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="exit with 1 if an aim is missed")
+    check = parser.parse_args().check
+    jax.config.update("jax_enable_x64", True)
+    growth()
+    ratio = against_pylinkage()
+    print(f"kinematics: {ratio:.1f} times pylinkage (aim {AIM:.0f})")
+    return int(check and ratio < AIM)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""Assembly: a position that closes every loop, from an estimate."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from ._drive import Problem, frozen, problem as make_problem, root
+from ._linalg import least_squares
+from ._mechanism import Mechanism
+from ._precision import is_concrete
+from ._results import RESULTS
+from ._track import Configuration
+
+
+class Assembly(eqx.Module):
+    """An assembled mechanism. Reads like a [`mbsjax.Motion`][] at one instant.
+
+    - `q`: the stored coordinates of all joints.
+    - `residual`: the largest residual of a loop or gauge, in the mechanism's units.
+    - `steps`: how many damped Newton steps it took.
+    - `result`: a member of [`mbsjax.RESULTS`][].
+    """
+
+    mech: Mechanism
+    q: Float[Array, " nq"]
+    residual: Float[Array, ""]
+    steps: Int[Array, ""]
+    result: RESULTS
+
+    @property
+    def configuration(self) -> Configuration:
+        return Configuration(self.mech, self.q)
+
+    def __getitem__(self, name: str) -> Array:
+        """The coordinate(s) of a joint, one coordinate, or the reading of a gauge."""
+        return self.configuration[name]
+
+    def point(self, body: str, point: Any = None) -> Array:
+        """Where a point of a body stands in ground: coordinates in the body, or the name of a point."""
+        return self.configuration.point(body, point)
+
+    def pose(self, body: str) -> Array:
+        """The pose of a body in ground, a 4x4 matrix."""
+        return self.configuration.pose(body)
+
+
+def assemble(
+    mech: Mechanism,
+    estimate: Mapping[str, Any] | Array | None = None,
+    *,
+    fixed: Mapping[str, Any] | None = None,
+    max_steps: int = 200,
+    throw: bool = True,
+) -> Assembly:
+    """Closes all loops, starting from an estimate of the coordinates.
+
+    Damped Newton steps (Levenberg-Marquardt) get near from afar, Newton finishes. Where the mechanism is
+    free to move, the position found is one near the estimate.
+
+    **Arguments:**
+
+    - `mech`: the mechanism.
+    - `estimate`: coordinates by name (see [`mbsjax.Mechanism.estimate`][]); the others start from the
+        joints' own `start`.
+    - `fixed`: coordinates or gauges to hold at a value, by name.
+    - `max_steps`: how many steps to try.
+    - `throw`: whether to raise when the loops do not close, saying which and by how much, and
+        whether other estimates would do. Under `jit` or `vmap`, look at `.result`.
+
+    **Returns:** an [`mbsjax.Assembly`][]. Its derivatives come from the implicit function theorem.
+
+    !!! Example
+
+        A triangle of sides 3, 4, 5 has a right angle.
+
+        >>> import mbsjax as mbs
+        >>> triangle = mbs.Mechanism(
+        ...     [mbs.Body("left"), mbs.Body("right")],
+        ...     [mbs.Revolute("A", "ground", "left"), mbs.Revolute("B", "ground", "right", (5.0, 0.0)),
+        ...      mbs.Revolute("C", "left", "right", (3.0, 0.0), (4.0, 0.0))])
+        >>> found = mbs.assemble(triangle, {"A": 1.0, "B": 2.0})
+        >>> round(float(jnp.cos(found["A"])), 9)
+        0.6
+    """
+    fixed = dict(fixed or {})
+    problem = make_problem(mech, fixed)
+    q, steps, closed, residual = close(problem, mech.estimate(estimate), max_steps)
+    result = RESULTS.where(closed, RESULTS.successful, RESULTS.not_assembled)
+    assembly = Assembly(mech, q, residual, steps, result)
+    if throw:
+        if not is_concrete(q, closed):
+            return eqx.tree_at(lambda a: a.q, assembly, result.error_if(q, ~closed))
+        if not bool(closed):
+            raise ValueError(explain(mech, problem, q))
+    return assembly
+
+
+@eqx.filter_jit
+def close(
+    problem: Problem, q: Float[Array, " nq"], max_steps: int, t: Float[Array, ""] | float = 0.0
+) -> tuple[Array, Array, Array, Array]:
+    """q with all loops closed, the steps it took, whether it worked, and the largest residual."""
+    t = jnp.asarray(t, q.dtype)
+    frozen_problem, frozen_q, frozen_t = frozen((problem, q, t))
+    found, steps, closed, r = search(frozen_problem, frozen_q, frozen_t, max_steps)
+    residual = jnp.max(jnp.abs(r * problem.system.row_sizes(problem.gauges)), initial=0.0)
+    return root(problem, found, t), steps, closed, jax.lax.stop_gradient(residual)
+
+
+def search(
+    problem: Problem, q: Float[Array, " nq"], t: Float[Array, ""], max_steps: int
+) -> tuple[Array, Array, Array, Array]:
+    """Levenberg-Marquardt, with a damping that fades with the square of the residual. Gives the position, the
+    steps it took, whether it is closed, and its residual, scaled."""
+    goal = 500 * jnp.finfo(q.dtype).eps
+
+    def norm(r: Array) -> Array:
+        return jnp.max(jnp.abs(r), initial=0.0)
+
+    def step(state):
+        """Judges a trial position, and sets out for the next."""
+        q, r, J, trial, factor, k, _ = state
+        r_new, J_new, _ = problem.linearise(trial, t, afar=True)
+        better = ~(jnp.sum(r_new * r_new) >= jnp.sum(r * r))
+        q, r, J = (jnp.where(better, new, old) for new, old in ((trial, q), (r_new, r), (J_new, J)))
+        factor = jnp.where(better, factor / 4, factor * 8)
+        y = -least_squares(J, damping=factor * jnp.sum(r * r))(r[:, None])[:, 0]
+        # a turn of more than half a radian, or a slide of half the mechanism, tells more of the
+        # singularity nearby than of the way to go
+        y = y / jnp.maximum(1.0, 2 * norm(y))
+        stuck = (norm(y) < goal / 100) | (factor > 1e18)
+        return q, r, J, problem.move(q, y), factor, k + 1, stuck
+
+    def unfinished(state):
+        _, r, _, _, _, k, stuck = state
+        return (norm(r) > goal) & (k <= max_steps) & ~stuck
+
+    q = problem.place(q, t)
+    n = problem.system.row_sizes(problem.gauges).shape[0]
+    r, J = jnp.full(n, jnp.inf), jnp.zeros((n, len(problem.unknown)))
+    if n == 0:
+        return q, jnp.zeros((), int), jnp.ones((), bool), r
+    start = (q, r, J, q, 4 * jnp.ones(()), jnp.zeros((), int), jnp.zeros((), bool))
+    q, r, _, _, _, steps, _ = jax.lax.while_loop(unfinished, step, start)
+    return q, steps - 1, norm(r) <= goal, r
+
+
+def explain(mech: Mechanism, problem: Problem, q: Float[Array, " nq"], t: float = 0.0) -> str:
+    """Why a mechanism was not assembled: poor estimate, or no position at all, and what stays open."""
+    found, closed, rows = _search_many(problem, q, jnp.asarray(t, q.dtype))
+    if bool(closed):
+        near = ", ".join(f"{name!r}: {value:.4g}" for name, value in _readable(mech, found))
+        return f"the estimate is too poor to assemble the mechanism; it can be assembled, for instance from {{{near}}}"
+    name, size = _worst(mech, problem, np.asarray(rows))
+    return (
+        f"the mechanism cannot be assembled with these dimensions: from the estimate and 64 other starts, {name} "
+        f"stays open by at least {size:.6g}"
+    )
+
+
+@eqx.filter_jit
+def _search_many(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
+    """The best that assembly reaches from q and many random positions: whether it is closed, and its residual."""
+    scale = problem.spread(jnp.ones(len(problem.unknown)))
+    random = jax.random.uniform(jax.random.key(0), (64, scale.shape[0]), minval=-jnp.pi, maxval=jnp.pi)
+    starts = jax.vmap(problem.system.retract, (None, 0))(problem.place(q, t), random * scale)
+    starts = jnp.concatenate([q[None], starts])
+    found, _, closed, r = jax.vmap(lambda q: search(problem, q, t, 200))(starts)
+    best = jnp.argmin(jnp.sum(r**2, -1))
+    return found[best], closed[best], r[best] * problem.system.row_sizes(problem.gauges)
+
+
+def _readable(mech: Mechanism, q: Float[Array, " nq"]) -> list[tuple[str, float]]:
+    names = [(n, mech.stored(n)[0]) for n in mech.coordinates if "rotation_" not in n]
+    return [(name, float(q[place])) for name, place in names]
+
+
+def _worst(mech: Mechanism, problem: Problem, row: np.ndarray) -> tuple[str, float]:
+    """The loop or gauge with the largest residual."""
+    graph, width = mech.topology, problem.system.layout.group.rows
+    worst = int(np.argmax(np.abs(row) / np.asarray(problem.system.row_sizes(problem.gauges))))
+    loop, gauge = worst // width, worst - width * len(graph.chords)
+    if gauge >= 0:
+        return f"gauge {mech.gauges[problem.gauges[gauge]].name!r}", float(abs(row[worst]))
+    chord = graph.joints[graph.chords[loop]][0]
+    way = "-".join(graph.loop_links(loop))
+    return f"the loop {way} through joint {chord!r}", float(np.linalg.norm(row[width * loop : width * (loop + 1)]))

@@ -1,0 +1,87 @@
+"""A rigid body."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ._joint.joint import check_name
+from ._precision import as_float, is_concrete
+
+
+class Body(eqx.Module):
+    """A rigid body: a frame, with mass and points of interest fixed in it.
+
+    **Arguments:**
+
+    - `name`: how joints and results call it.
+    - `mass`: may be zero, for a link whose inertia is neglected.
+    - `center`: the centre of mass in the body's frame, two or three numbers.
+    - `inertia`: about the centre of mass, along the body's axes: one number (about z, for planar
+        mechanisms), three (Ixx, Iyy, Izz), six (then Ixy, Iyz, Izx, with the sign of a tensor's
+        entries: Ixy = -integral of x y dm), or a 3x3 tensor.
+    - `points`: points of interest by name.
+
+    !!! Example
+
+        >>> Body("rod", mass=2.0, center=(0.5, 0.0), inertia=0.2, points={"tip": (1.0, 0.0)}).mass.item()
+        2.0
+    """
+
+    name: str = eqx.field(static=True)
+    mass: Float[Array, ""]
+    center: Float[Array, "3"]
+    inertia: Float[Array, "3 3"]
+    points: dict[str, Array]
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        mass: Any = 0.0,
+        center: Any = (0.0, 0.0, 0.0),
+        inertia: Any = 0.0,
+        points: Mapping[str, Any] | None = None,
+    ):
+        check_name(name, "a body")
+        self.name = name
+        self.mass = as_float(mass, f"the mass of body {name!r}")
+        if is_concrete(self.mass) and not bool(self.mass >= 0):
+            raise ValueError(f"the mass of body {name!r} must not be negative, got {mass!r}")
+        self.center = _point(center, f"the centre of body {name!r}", 3)
+        self.inertia = _inertia(inertia, name)
+        self.points = {key: _point(p, f"point {key!r} of body {name!r}") for key, p in (points or {}).items()}
+
+
+def _point(given: Any, what: str, size: int | None = None) -> Array:
+    point = as_float(given, what)
+    if point.shape not in ((2,), (3,)):
+        raise ValueError(f"{what} must be two or three numbers, got {given!r}")
+    return jnp.concatenate([point, jnp.zeros((size or len(point)) - len(point))])
+
+
+def _inertia(given: Any, name: str) -> Float[Array, "3 3"]:
+    J = as_float(given, f"the inertia of body {name!r}")
+    if J.shape == ():
+        # seen in the plane alone: spread over x and y as for a flat plate, so that it is a body's
+        J = jnp.stack([J / 2, J / 2, J])
+    if J.shape == (3,):
+        J = jnp.concatenate([J, jnp.zeros(3)])
+    if J.shape == (6,):
+        xx, yy, zz, xy, yz, zx = J
+        J = jnp.stack([jnp.stack([xx, xy, zx]), jnp.stack([xy, yy, yz]), jnp.stack([zx, yz, zz])])
+    if J.shape != (3, 3):
+        raise ValueError(f"the inertia of body {name!r} must be 1, 3 or 6 numbers or a 3x3 tensor, got {given!r}")
+    if is_concrete(J):
+        small = 1e-9 * (1e-300 + float(jnp.max(jnp.abs(J))))
+        if float(jnp.max(jnp.abs(J - J.T))) > small:
+            raise ValueError(f"the inertia tensor of body {name!r} is not symmetric")
+        a, b, c = (float(x) for x in jnp.linalg.eigvalsh(J))
+        if a < -small or c > a + b + small:
+            raise ValueError(
+                f"no body has the inertia of body {name!r}: its principal moments {a:.6g}, {b:.6g}, {c:.6g} "
+                "must not be negative, nor one of them larger than the sum of the other two"
+            )
+    return J

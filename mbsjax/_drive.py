@@ -1,0 +1,211 @@
+"""Drivers, and the equations of a driven mechanism."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ._groups import lanewise, pick
+from ._linalg import least_squares
+from ._mechanism import Mechanism, unknown
+from ._precision import as_float, is_concrete
+from ._system import System, Targets, Turns, system
+
+
+class Uniform(eqx.Module):
+    """The motion `start + speed t`; `speed` and `start` are leaves."""
+
+    speed: Float[Array, ""]
+    start: Float[Array, ""]
+
+    def __call__(self, t: Float[Array, ""]) -> Float[Array, ""]:
+        return self.start + self.speed * t
+
+
+def constant_speed(speed: Any, start: Any = 0.0) -> Uniform:
+    """A driver that begins at `start` and moves with `speed`. Any function of time, made of JAX
+    operations, is a driver too.
+
+    !!! Example
+
+        >>> constant_speed(2.0, start=1.0)(jnp.array(0.5)).item()
+        2.0
+    """
+    return Uniform(as_float(speed, "the speed of a driver"), as_float(start, "the start of a driver"))
+
+
+class Problem(eqx.Module):
+    """Loops and gauges of a mechanism, some coordinates and gauges prescribed in time.
+
+    Prescribed coordinates are not unknowns: they are put in their places. Rows and unknowns are
+    scaled, lengths by the size of the mechanism, so that units do not matter. Lanes may stand behind, as
+    in `System`.
+    """
+
+    system: System
+    functions: tuple[Callable, ...]  # of the driven coordinates,
+    columns: tuple[int, ...] = eqx.field(static=True)  # which are these freedoms,
+    slots: tuple[int, ...] = eqx.field(static=True)  # stored here
+    gauge_functions: tuple[Callable, ...]
+    gauges: tuple[int, ...] = eqx.field(static=True)
+
+    @property
+    def unknown(self) -> np.ndarray:
+        return np.setdiff1d(np.arange(len(self.system.layout.lengths)), self.columns)
+
+    def prescribed(self, t: Float[Array, "*lanes"]) -> Float[Array, "nd *lanes"]:
+        """Where the drivers want their coordinates."""
+        return _values(self.functions, t)
+
+    def targets(self, t: Float[Array, "*lanes"]) -> Targets:
+        """What the gauges are to read."""
+        return tuple(zip(self.gauges, _values(self.gauge_functions, t), strict=True))
+
+    def place(self, q: Float[Array, "nq *lanes"], t: Float[Array, "*lanes"]) -> Float[Array, "nq *lanes"]:
+        """q with the driven coordinates where they have to be."""
+        if not self.slots:
+            return q
+        source = np.arange(q.shape[0])
+        source[list(self.slots)] = q.shape[0] + np.arange(len(self.slots))
+        return pick(jnp.concatenate([q, self.prescribed(t)]), source)
+
+    def spread(
+        self, y: Float[Array, "nu *lanes"], driven: Float[Array, "nd *lanes"] | None = None
+    ) -> Float[Array, "nv *lanes"]:
+        """Freedoms from scaled unknowns and from what the drivers do."""
+        y = y * pick(self.system.column_sizes(), self.unknown)
+        if not self.columns:
+            return y
+        driven = jnp.zeros((len(self.columns), *y.shape[1:])) if driven is None else driven
+        return pick(jnp.concatenate([y, driven]), np.argsort([*self.unknown, *self.columns]))
+
+    def move(self, q: Float[Array, "nq *lanes"], y: Float[Array, "nu *lanes"]) -> Float[Array, "nq *lanes"]:
+        """q after a scaled step in the unknowns."""
+        return self.system.retract(q, self.spread(y))
+
+    def residual(
+        self, q: Float[Array, "nq *lanes"], t: Float[Array, "*lanes"], afar: bool = False
+    ) -> Float[Array, "m *lanes"]:
+        """What the loops and gauges lack, scaled."""
+        return self.system.residual(self.place(q, t), self.targets(t), afar) / self.system.row_sizes(self.gauges)
+
+    def linearise(
+        self, q: Float[Array, "nq *lanes"], t: Float[Array, "*lanes"], turns: Turns | None = None, afar: bool = False
+    ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nu *lanes"], Float[Array, "m *lanes"]]:
+        """The residual, its derivative in the unknowns, and its derivative in time. Where `turns` are given,
+        q is one that was put in place."""
+        q = self.place(q, t) if turns is None else q
+        r, J = self.system.linearise(q, self.targets(t), turns, afar)
+        in_time = jnp.zeros_like(r)
+        if self.columns:
+            speeds = jax.jvp(self.prescribed, (t,), (jnp.ones_like(t),))[1]
+            in_time = jnp.sum(pick(J, np.array(self.columns), 1) * speeds[None], 1)
+        if self.gauges:
+            in_time = jnp.concatenate([in_time[: -len(self.gauges)], in_time[-len(self.gauges) :] + self._drift(t)])
+        rows, columns = self.system.row_sizes(self.gauges), self.system.column_sizes()
+        J = pick(J * columns[None] / rows[:, None], self.unknown, 1)
+        return r / rows, J, in_time / rows
+
+    def second_rate(self, q: Array, v: Array, a: Array, t: Float[Array, ""]) -> Float[Array, " m"]:
+        """The second rate in time of `residual`, where the freedoms move with v and a."""
+        rows = self.system.second_rate(q, v, a, lambda s: self.targets(t + s))
+        return rows / self.system.row_sizes(self.gauges)
+
+    def _drift(self, t: Float[Array, "*lanes"]) -> Float[Array, "ng *lanes"]:
+        """The rates of the gauges' residuals at rest: the targets move, and the poses do not matter."""
+
+        def at_rest(t: Array) -> Array:
+            origin = self.system.layout.group.origin(t)
+            bodies = self.system.layout.gauge_bodies
+            value = lanewise(lambda gauge, *args: gauge.residual(*args), t.ndim)
+            return jnp.stack([value(self.system.gauges[i], x, *[origin] * len(bodies[i])) for i, x in self.targets(t)])
+
+        return jax.jvp(at_rest, (t,), (jnp.ones_like(t),))[1]
+
+
+def _values(functions: tuple[Callable, ...], t: Float[Array, "*lanes"]) -> Float[Array, "n *lanes"]:
+    if not functions:
+        return jnp.zeros((0, *t.shape))
+    call = lanewise(lambda f, t: jnp.asarray(f(t), jnp.result_type(float)).reshape(()), t.ndim)
+    return jnp.stack([call(f, t) for f in functions])
+
+
+def problem(mech: Mechanism, drive: Mapping[str, Any]) -> Problem:
+    """The equations of `mech` with the coordinates and gauges in `drive` prescribed, the gauges that
+    have a value held."""
+    names = mech.coordinates
+    gauge_names = [g.name for g in mech.gauges]
+    functions, columns, slots = [], [], []
+    held: dict[int, Callable] = {i: Hold(g.value) for i, g in enumerate(mech.gauges) if g.value is not None}
+    for name, f in drive.items():
+        f = _open(f) if callable(f) else Hold(as_float(f, f"the driver of {name!r}"))
+        full = name if name in names else _only_coordinate(mech, name)
+        if name in gauge_names:
+            held[gauge_names.index(name)] = f
+        elif full in names:
+            functions.append(f)
+            columns.append(names.index(full))
+            slots.append(mech.stored(full)[0])
+        else:
+            raise ValueError(f"a driver names {unknown('coordinate or gauge', name, [*names, *gauge_names])}")
+    gauges = tuple(sorted(held))
+    return Problem(system(mech), tuple(functions), tuple(columns), tuple(slots), tuple(held[i] for i in gauges), gauges)
+
+
+def _open(f: Any) -> Any:
+    """A driver whose traced numbers are leaves, also those that a plain function has closed over: what is
+    not a leaf can be neither differentiated implicitly nor batched."""
+    if isinstance(f, eqx.Module):
+        return f
+    opened = eqx.filter_closure_convert(f, jnp.zeros(()))
+    return f if is_concrete(opened) else opened
+
+
+class Hold(eqx.Module):
+    """A driver that does not move."""
+
+    value: Float[Array, ""]
+
+    def __call__(self, t: Float[Array, ""]) -> Float[Array, ""]:
+        return self.value
+
+
+def _only_coordinate(mech: Mechanism, name: str) -> str:
+    """`"joint.coordinate"` also names the coordinate of a joint that has just one."""
+    joint, _, coordinate = name.partition(".")
+    for j in mech.joints:
+        if j.name == joint and j.pair.coordinates == (coordinate,):
+            return joint
+    return name
+
+
+def frozen(tree: Any) -> Any:
+    """The tree without derivatives."""
+    return jax.tree_util.tree_map(lambda x: jax.lax.stop_gradient(x) if eqx.is_array(x) else x, tree)
+
+
+@eqx.filter_custom_jvp
+def root(problem: Problem, q: Float[Array, " nq"], t: Float[Array, ""]) -> Float[Array, " nq"]:
+    """A position that was found, with the derivatives of the exact root.
+
+    They come from the implicit function theorem, J dq = -dr, to any order and in both modes; how `q` was
+    found does not enter them (Haug 3.7.12).
+    """
+    return problem.place(q, t)
+
+
+@root.def_jvp
+def _root_jvp(primals, tangents):
+    problem, q, t = primals
+    problem_dot, _, t_dot = tangents
+    q = root(problem, q, t)
+    _, r_dot = eqx.filter_jvp(lambda p, s: p.residual(q, s), (problem, t), (problem_dot, t_dot))
+    _, driven_dot = eqx.filter_jvp(lambda p, s: p.prescribed(s), (problem, t), (problem_dot, t_dot))
+    _, J, _ = problem.linearise(q, t)
+    y_dot = -least_squares(J, refine=1)(r_dot[:, None])[:, 0]
+    d_dot = problem.spread(y_dot, driven_dot)
+    return q, jax.jvp(lambda d: problem.system.retract(q, d), (jnp.zeros_like(d_dot),), (d_dot,))[1]

@@ -1,0 +1,364 @@
+"""Driven motion: positions, velocities and accelerations on a time grid."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float
+
+from ._assembly import close, explain
+from ._drive import Problem, frozen, problem as make_problem, root
+from ._linalg import least_squares
+from ._mechanism import Mechanism
+from ._mobility import check_drivers
+from ._precision import as_float, is_concrete
+from ._results import RESULTS
+from ._system import Turns, second
+from ._track import AbstractReader, Configuration, GaugeReader, PointReader, PoseReader, Track, TurnReader
+
+
+class Motion(eqx.Module):
+    """A driven motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
+
+    - `ts`: the output times.
+    - `q`, `v`, `a`: stored coordinates of all joints, velocities and accelerations of all freedoms.
+    - `residual`: the largest residual of a loop or gauge at each time, in the mechanism's units.
+    - `crossed`: for each interval of the grid, whether the motion passed a singular position in it where
+        it could have taken another branch; see [`mbsjax.Motion.bifurcations`][].
+    - `stopped_at`: when the mechanism locked; infinite if it did not.
+    - `result`: a member of [`mbsjax.RESULTS`][].
+
+    `motion["O"]` is a [`mbsjax.Track`][] with the `q`, `v`, `a` of a joint, of one coordinate
+    (`"sleeve.travel"`), or of a gauge.
+    """
+
+    mech: Mechanism
+    problem: Problem
+    ts: Float[Array, " times"]
+    q: Float[Array, "times nq"]
+    v: Float[Array, "times nv"]
+    a: Float[Array, "times nv"]
+    residual: Float[Array, " times"]
+    crossed: Bool[Array, " intervals"]
+    stopped_at: Float[Array, ""]
+    result: RESULTS
+
+    def __getitem__(self, name: str) -> Track:
+        if name in [g.name for g in self.mech.gauges]:
+            return self._read(GaugeReader(self.mech, name))
+        q = self.q[:, jnp.array(self.mech.stored(name))]
+        joint = name.partition(".")[0]
+        mine = [
+            i for i, c in enumerate(self.mech.coordinates) if c == name or (c.partition(".")[0] == joint == name)
+        ] or [i for i, c in enumerate(self.mech.coordinates) if c == joint]
+        track = Track(q, self.v[:, jnp.array(mine)], self.a[:, jnp.array(mine)])
+        return Track(*(x[:, 0] if x.shape[1] == 1 else x for x in track))
+
+    def point(self, body: str, point: Any = None) -> Track:
+        """Position, velocity and acceleration in ground of a point of a body: coordinates in the body,
+        or the name of a point; its origin by default."""
+        return self._read(PointReader(self.mech, body, point))
+
+    def orientation(self, body: str) -> Track:
+        """A body's orientation (an angle in the plane, Euler parameters in space), with its angular velocity
+        and acceleration in ground."""
+        return self._read(TurnReader(self.mech, body))
+
+    def pose(self, body: str) -> Float[Array, "times 4 4"]:
+        """The pose of a body in ground as 4x4 matrices."""
+        return _poses(PoseReader(self.mech, body), self.q)
+
+    def at(self, i: int) -> Configuration:
+        """The position at output time number `i`."""
+        return Configuration(self.mech, self.q[i])
+
+    def bifurcations(self) -> list[float]:
+        """When the motion passed a position from which it could have gone on along another branch."""
+        intervals = np.flatnonzero(np.asarray(self.crossed))
+        return [float(_date_crossing(self.problem, self.q, self.v, self.ts, int(i))) for i in intervals]
+
+    def _read(self, reader: AbstractReader) -> Track:
+        return _tracks(reader, self.q, self.v, self.a)
+
+
+def kinematics(
+    mech: Mechanism,
+    drive: Mapping[str, Any],
+    ts: Any,
+    *,
+    estimate: Mapping[str, Any] | Array | None = None,
+    max_steps: int = 1000,
+    throw: bool = True,
+) -> Motion:
+    """Follows a mechanism whose freedoms are all driven.
+
+    The position at the first time is assembled from the estimate; from there the branch is kept: every
+    step is predicted from the motion so far, corrected by Newton, and halved where Newton does not contract.
+
+    **Arguments:**
+
+    - `mech`: the mechanism.
+    - `drive`: for each driven coordinate or gauge, by name, a function of time (or a number, to hold
+        it). There must be as many as the mechanism has degrees of freedom.
+    - `ts`: the output times, increasing.
+    - `estimate`: as in [`mbsjax.assemble`][], for the first time.
+    - `max_steps`: how many steps to allow between two output times.
+    - `throw`: whether to raise when the mechanism cannot be assembled or locks. Under `jit` or `vmap`,
+        or with `throw=False`, look at `.result`.
+
+    **Returns:** an [`mbsjax.Motion`][]. Derivatives with respect to any number of the mechanism or of
+    the drivers come from the implicit function theorem, in forward and in reverse mode.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> slider_crank = mbs.Mechanism(
+        ...     [mbs.Body("crank"), mbs.Body("rod"), mbs.Body("slider")],
+        ...     [mbs.Revolute("A", "ground", "crank"), mbs.Revolute("B", "crank", "rod", (3.0, 0.0)),
+        ...      mbs.Revolute("C", "rod", "slider", (5.0, 0.0)), mbs.Prismatic("P", "ground", "slider")])
+        >>> motion = mbs.kinematics(slider_crank, {"A": mbs.constant_speed(1.0)}, jnp.array([0.0, jnp.pi / 2]),
+        ...                         estimate={"P": 8.0})
+        >>> motion["P"].q.round(9).tolist()
+        [8.0, 4.0]
+    """
+    problem = make_problem(mech, drive)
+    ts = as_float(ts, "the output times")
+    if ts.ndim != 1 or ts.shape[0] == 0:
+        raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
+    if is_concrete(ts) and not bool(jnp.all(jnp.diff(ts) > 0)):
+        raise ValueError("the output times must increase")
+    q0, _, closed, _ = close(problem, mech.estimate(estimate), 200, ts[0])
+    looking = throw and is_concrete(problem, q0)
+    if looking:
+        check_drivers(mech, problem, q0, bool(closed), ts[0])
+        if not bool(closed):
+            raise ValueError(explain(mech, problem, q0, float(ts[0])))
+    run = _run(problem, q0, closed, ts, max_steps)
+    motion = Motion(mech, problem, ts, *run)
+    if looking and bool(motion.result != RESULTS.successful):
+        raise RuntimeError(f"{RESULTS[motion.result]} It stopped at t = {float(motion.stopped_at):.9g}.")
+    if throw and not looking:
+        motion = eqx.tree_at(
+            lambda m: m.q, motion, motion.result.error_if(motion.q, motion.result != RESULTS.successful)
+        )
+    return motion
+
+
+@eqx.filter_jit
+def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int):
+    """Phase one finds the positions and is never differentiated; phase two, all times at once, polishes
+    them, takes the rates, and carries the derivatives."""
+    problem_, q0_, ts_ = frozen((problem, q0, ts))
+    found, alive, last, stopped_at, why = follow(problem_, q0_, ts_, closed, max_steps)
+    stopped_at = _lock_date(problem, last, stopped_at)
+    code = RESULTS.successful
+    for i, name in enumerate(_CODES):
+        code = RESULTS.where(why == i, getattr(RESULTS, name), code)
+    code = RESULTS.where(closed, code, RESULTS.not_assembled)
+    safe = jnp.where(alive[:, None], found, q0_)  # a harmless position for the rows that are not there
+
+    def polish(q: Array, t: Array, there: Array):
+        t = jnp.where(there, t, ts[0])
+        q = root(problem, q, t)
+        v, a, r, J = _rates(problem, q, t)
+        r = r * problem.system.row_sizes(problem.gauges)
+        return q, v, a, jnp.max(jnp.abs(r), initial=0.0), J
+
+    q, v, a, residual, J = jax.vmap(polish)(safe, ts, alive)
+    J = jax.lax.stop_gradient(J)
+    sign = jnp.linalg.slogdet(jnp.einsum("tmi,tmj->tij", J[:-1], J[1:]))[0]
+    crossed = (sign < 0) & alive[1:]
+    q, v, a = (jnp.where(alive[:, None], x, jnp.nan) for x in (q, v, a))
+    return q, v, a, jnp.where(alive, residual, jnp.nan), crossed, stopped_at, code
+
+
+def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array, Array]:
+    """Velocities and accelerations of all freedoms, with the residual and the Jacobian (Haug 3.6)."""
+    r, J, in_time = problem.linearise(q, t)
+    _, driven_v, driven_a = second(lambda s: problem.prescribed(t + s))
+    solve = least_squares(J, refine=1)
+    v = problem.spread(-solve(in_time[:, None])[:, 0], driven_v)
+    a = problem.spread(jnp.zeros(len(problem.unknown)), driven_a)
+    curve = problem.second_rate(q, v, a, t)
+    return v, problem.spread(-solve(curve[:, None])[:, 0], driven_a), r, J
+
+
+class _State(NamedTuple):
+    t: Array  # the last accepted time,
+    q: Array  # position
+    v: Array  # and velocity;
+    back: Array  # the step that led there: its time,
+    moved: Array  # its displacement,
+    v_back: Array  # and the velocity before it;
+    h: Array  # the step being tried,
+    d: Array  # its displacement so far,
+    y: Array  # where that leads,
+    turns: Turns  # with its cosines and sines,
+    last: Array  # the size of the last correction
+    k: Array  # and how many there were;
+    count: Array  # of all corrections since the last output
+    fresh: Array  # whether not even the first position was corrected
+    stuck: Array
+
+
+_CONVERGED = 20  # times the root of the machine's precision: the next correction would be of the size of its square
+_FIRST = 0.3  # a step is trusted if its first correction is within this part of what was predicted
+_CONTRACTION = 0.25  # and every further one within this part of the one before
+_CORRECTIONS = 6
+
+
+def follow(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int):
+    """The positions at `ts`, found one after the other: which there are, and where and why they end.
+
+    Under `vmap`, lanes are put behind all other axes and marched together, each with its own steps.
+    """
+    numbers, structure = eqx.partition(problem, eqx.is_array)
+
+    @jax.custom_batching.custom_vmap
+    def run(numbers, q0, ts, closed):
+        return _march(eqx.combine(numbers, structure), q0, ts, closed, max_steps)
+
+    @run.def_vmap
+    def _(n, batched, *args):
+        def behind(x: Array, has_lane: bool) -> Array:
+            return jnp.moveaxis(x, 0, -1) if has_lane else jnp.broadcast_to(x[..., None], (*x.shape, n))
+
+        results = run(*jax.tree_util.tree_map(behind, args, tuple(batched)))
+        results = jax.tree_util.tree_map(lambda x: jnp.moveaxis(x, -1, 0), results)
+        return results, jax.tree_util.tree_map(lambda _: True, results)
+
+    return run(numbers, q0, ts, closed)
+
+
+def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int):
+    span = ts[-1] - ts[0]
+    eps = jnp.finfo(q0.dtype).eps
+    least, converged = 5e4 * eps * jnp.where(span > 0, span, 1.0), _CONVERGED * eps**0.5
+    sizes = problem.spread(
+        jnp.ones((len(problem.unknown), *closed.shape)), jnp.ones((len(problem.columns), *closed.shape))
+    )
+
+    def newton(q: Array, turns: Turns, t: Array) -> tuple[Array, Array]:
+        """The correction of the position, and the velocity there."""
+        r, J, in_time = problem.linearise(q, t, turns)
+        both = -least_squares(J)(jnp.stack([r, in_time], 1))
+        speeds = jax.jvp(problem.prescribed, (t,), (jnp.ones_like(t),))[1]
+        return problem.spread(both[:, 0]), problem.spread(both[:, 1], speeds)
+
+    def trial(s: _State, h: Array) -> _State:
+        """A step by h, predicted by the cubic through the last two positions and velocities."""
+        c = (s.v + s.v_back - 2 * s.moved / s.back) / s.back**2
+        b = (s.v - s.v_back) / (2 * s.back) + 1.5 * c * s.back
+        d = (s.v + (b + c * h) * h) * h
+        y = problem.place(problem.system.retract(s.q, d), s.t + h)
+        return s._replace(h=h, d=d, y=y, last=jnp.full_like(h, jnp.inf), k=jnp.zeros_like(s.k))
+
+    def correct(s: _State, t_next: Array) -> _State:
+        t = s.t + s.h
+        d, v = newton(s.y, s.turns, t)
+        y = problem.system.retract(s.y, d)
+        size, ahead = (jnp.max(jnp.abs(x / sizes), 0, initial=0.0) for x in (d, s.d))
+        limit = jnp.where(s.k == 0, _FIRST * ahead, _CONTRACTION * s.last)
+        done = size <= converged
+        failed = ~done & ~((size <= limit) & (s.k < _CORRECTIONS))  # also where size is NaN
+        t = jnp.where(t >= t_next - least, t_next, t)
+        on = s._replace(t=t, q=y, v=v, back=s.h, moved=s.d + d, v_back=s.v, fresh=jnp.zeros_like(s.fresh))
+        on = _where(s.fresh, on._replace(back=jnp.ones_like(s.h), moved=v, v_back=v), on)  # no past: straight on
+        anew = trial(_where(done, on, s), jnp.where(done, jnp.minimum(2 * s.h, t_next - t), s.h / 2))
+        going = s._replace(d=s.d + d, y=y, last=size, k=s.k + 1)
+        s = _where(done | failed, anew, going)
+        return s._replace(count=s.count + 1, stuck=failed & (s.h < least))  # h is halved by now
+
+    def to_output(s: _State, t_next: Array) -> tuple[_State, tuple[Array, Array]]:
+        def going(s: _State) -> Array:
+            return ((s.t < t_next) | s.fresh) & ~s.stuck & (s.count < max_steps)
+
+        def step(s: _State) -> _State:
+            s = _where(going(s), correct(s, t_next), s)
+            return s._replace(turns=problem.system.turns(s.y))
+
+        s = _where(s.stuck, s, trial(s._replace(count=jnp.zeros_like(s.count)), t_next - s.t))
+        s = s._replace(turns=problem.system.turns(s.y))
+        s = jax.lax.while_loop(lambda s: jnp.any(going(s)), step, s)
+        s = s._replace(stuck=s.stuck | (s.count >= max_steps))
+        return s, (s.q, ~s.stuck)
+
+    one, none, v = jnp.ones_like(ts[0]), jnp.zeros(closed.shape, int), jnp.zeros_like(sizes)
+    turns = problem.system.turns(q0)
+    start = _State(ts[0], q0, v, one, v, v, 0 * one, v, q0, turns, one, none, none, closed, ~closed)
+    end, (q, alive) = jax.lax.scan(to_output, start, ts)
+    t = end.t + end.h
+    targets = [x for _, x in problem.targets(t)]
+    finite = jnp.all(jnp.isfinite(jnp.stack([*problem.prescribed(t), *targets, t])), 0)
+    why = jnp.where(end.count >= max_steps, _CODES.index("max_steps_reached"), _CODES.index("locked"))
+    why = jnp.where(end.stuck, jnp.where(finite, why, _CODES.index("nonfinite")), 0)
+    stopped_at = jnp.where(end.stuck, t, jnp.inf)
+    return q, alive, end.q, stopped_at, why
+
+
+_CODES = ("successful", "locked", "max_steps_reached", "nonfinite")
+
+
+def _where(condition: Array, a: _State, b: _State) -> _State:
+    return jax.tree_util.tree_map(lambda x, y: jnp.where(condition, x, y), a, b)
+
+
+@eqx.filter_custom_jvp
+def _lock_date(problem: Problem, q: Array, t: Array) -> Array:
+    """The time of a lock-up, with its derivatives to first order.
+
+    Where J is singular, with beta J = 0, the residual can vanish only if beta r does: beta dr + beta r_t dt = 0
+    (the theorem of the alternative, Haug 3.7). q, the last position found, is some 1e-5 short of the singular one,
+    and so are the derivatives.
+    """
+    return t
+
+
+@_lock_date.def_jvp
+def _lock_date_jvp(primals, tangents):
+    problem, q, t = primals
+    stopped = jnp.isfinite(t)
+    now = jnp.where(stopped, t, 0.0)
+    _, J, in_time = frozen(problem.linearise(q, now))
+    rush = least_squares(J)(-in_time[:, None])  # velocities, which grow along the null vector of J
+    beta = J @ jnp.linalg.solve(J.T @ J, rush[:, 0])
+    _, r_dot = eqx.filter_jvp(lambda p: p.residual(q, now), (problem,), (tangents[0],))
+    lag = jnp.dot(beta, r_dot) / jnp.where(stopped, jnp.dot(beta, in_time), 1.0)
+    return t, jnp.where(stopped, -lag, 0.0)
+
+
+@eqx.filter_jit
+def _date_crossing(problem: Problem, q: Array, v: Array, ts: Array, i: int) -> Array:
+    """When the Jacobian became singular within interval number i of the grid, by bisection."""
+    h = ts[i + 1] - ts[i]
+    before = problem.linearise(q[i], ts[i])[1]
+
+    def position(s: Array) -> Array:
+        # only flat neighbours are interpolated well enough; Newton mends the rest
+        y = problem.place(problem.system.retract(q[i], s * h * v[i]), ts[i] + s * h)
+        for _ in range(8):
+            y = root(problem, y, ts[i] + s * h)
+        return y
+
+    def halve(_, bounds):
+        low, high = bounds
+        middle = (low + high) / 2
+        J = problem.linearise(position(middle), ts[i] + middle * h)[1]
+        same = jnp.linalg.slogdet(before.T @ J)[0] > 0
+        return jnp.where(same, middle, low), jnp.where(same, high, middle)
+
+    low, high = jax.lax.fori_loop(0, 50, halve, (jnp.zeros(()), jnp.ones(())))
+    return ts[i] + h * (low + high) / 2
+
+
+@eqx.filter_jit
+def _tracks(reader: AbstractReader, q: Array, v: Array, a: Array) -> Track:
+    return jax.vmap(reader.track)(q, v, a)
+
+
+@eqx.filter_jit
+def _poses(reader: PoseReader, q: Array) -> Array:
+    return jax.vmap(lambda q: reader(q).matrix())(q)

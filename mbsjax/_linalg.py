@@ -1,0 +1,129 @@
+"""Small dense linear algebra with fixed shapes: least squares for Newton steps, elimination for rank."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ._groups import wide
+
+
+_UNROLLED = 16  # up to this many unknowns the elimination is written out, which fuses over lanes
+
+
+def least_squares(
+    J: Float[Array, "m n *lanes"], *, damping: Float[Array, "*lanes"] | float = 0.0, refine: int = 0
+) -> Callable[[Array], Array]:
+    """The map from B [m k] to the X [n k] that minimises |J X - B|^2 + damping |X|^2, by the normal equations.
+
+    Redundant rows of J are welcome. A direction in which J is blind is left at zero. `refine` steps
+    against the residual of J itself win back the accuracy that squaring loses.
+    """
+    n, lanes = J.shape[1], J.ndim - 2
+    if n == 0:
+        return lambda B: jnp.zeros((0, *B.shape[1:]), B.dtype)
+    J_T = jnp.swapaxes(J, 0, 1)
+    A = _product(J_T, J) + damping * wide(np.eye(n), lanes)
+    solve = _written_out(A) if n <= _UNROLLED else _factored(A)
+
+    def solution(B: Float[Array, "m k *lanes"]) -> Float[Array, "n k *lanes"]:
+        X = solve(_product(J_T, B))
+        for _ in range(refine):
+            X = X + solve(_product(J_T, B - _product(J, X)))
+        return X
+
+    return solution
+
+
+def _product(A: Float[Array, "m n *lanes"], B: Float[Array, "n k *lanes"]) -> Float[Array, "m k *lanes"]:
+    if max(*A.shape[:2], *B.shape[:2]) > _UNROLLED:
+        return jnp.einsum("mn...,nk...->mk...", A, B)
+    return jnp.sum(A[:, :, None] * B[None], 1)
+
+
+def _written_out(A: Float[Array, "n n *lanes"]) -> Callable[[Array], Array]:
+    """Cholesky, column by column. Every number ends in a division, which compilers do not repeat."""
+    n = A.shape[0]
+    L: list[Array] = []  # columns from the diagonal down
+    pivots = []
+    for k in range(n):
+        column = A[k:, k]
+        for m in range(k):
+            column = column - L[m][k - m] * L[m][k - m :]
+        seen = column[0] > 1e-14 * A[k, k]
+        pivot = jnp.sqrt(jnp.where(seen, column[0], 1.0))
+        pivots.append((seen, pivot))
+        L.append(column / pivot)
+
+    def solve(B: Float[Array, "n k *lanes"]) -> Float[Array, "n k *lanes"]:
+        y: list[Array] = []
+        for k, (seen, pivot) in enumerate(pivots):
+            rest = B[k] - sum(L[m][k - m] * y[m] for m in range(k))
+            y.append(jnp.where(seen, rest, 0.0) / pivot)
+        x: list[Array] = [B[0]] * n
+        for k in reversed(range(n)):
+            seen, pivot = pivots[k]
+            rest = y[k] - sum(L[k][m - k] * x[m] for m in range(k + 1, n))
+            x[k] = jnp.where(seen, rest, 0.0) / pivot
+        return jnp.stack(x)
+
+    return solve
+
+
+def _factored(A: Float[Array, "n n *lanes"]) -> Callable[[Array], Array]:
+    A = jnp.moveaxis(A, (0, 1), (-2, -1))
+    least = 1e-14 * jnp.max(jnp.diagonal(A, axis1=-2, axis2=-1), -1)
+    factor = jnp.linalg.cholesky(A + least[..., None, None] * jnp.eye(A.shape[-1]))
+
+    def solve(B: Float[Array, "n k *lanes"]) -> Float[Array, "n k *lanes"]:
+        X = jax.scipy.linalg.cho_solve((factor, True), jnp.moveaxis(B, (0, 1), (-2, -1)))
+        return jnp.moveaxis(X, (-2, -1), (0, 1))
+
+    return solve
+
+
+class Echelon(NamedTuple):
+    """What total pivoting tells of a matrix; shapes do not depend on the rank."""
+
+    rank: Int[Array, ""]
+    dependent: Bool[Array, " n"]  # columns with a pivot
+    used: Bool[Array, " m"]  # rows with a pivot; the others are redundant
+    K: Float[Array, "n n"]  # x = K x on the null space, with only independent columns filled
+
+
+def echelon(C: Float[Array, "m n"], *, tol: float = 1e-9, keep: Float[Array, " n"] | None = None) -> Echelon:
+    """Gauss-Jordan elimination with total pivoting (thesis 2.2.4.2, Haug 4.4).
+
+    Pivots below `tol` times the largest entry count as zero. Columns with a small weight in `keep`
+    are made independent rather than others.
+    """
+    m, n = C.shape
+    if m == 0 or n == 0:
+        zero = jnp.zeros((), int)
+        return Echelon(zero, jnp.zeros(n, bool), jnp.zeros(m, bool), jnp.eye(n))
+    weight = jnp.ones(n) if keep is None else keep
+    least = tol * jnp.max(jnp.abs(C))
+
+    def step(_, state):
+        A, used, row_of = state
+        open_ = ~used[:, None] & (row_of < 0)[None, :]
+        # the size test is on the entry itself, the choice on its weighted size
+        score = jnp.where(open_ & (jnp.abs(A) > least), jnp.abs(A) * weight, 0.0)
+        i, j = jnp.unravel_index(jnp.argmax(score), (m, n))
+        found = score[i, j] > 0
+        row = A[i] / jnp.where(found, A[i, j], 1.0)
+        B = (A - A[:, j][:, None] * row[None, :]).at[i].set(row)
+        return (
+            jnp.where(found, B, A),
+            used.at[i].set(used[i] | found),
+            row_of.at[j].set(jnp.where(found, i, row_of[j])),
+        )
+
+    start = (C, jnp.zeros(m, bool), jnp.full(n, -1))
+    A, used, row_of = jax.lax.fori_loop(0, min(m, n), step, start)
+    dependent = row_of >= 0
+    K = jnp.where(dependent[:, None], -A[row_of], jnp.eye(n)) * ~dependent[None, :]
+    return Echelon(jnp.sum(used), dependent, used, K)

@@ -1,0 +1,228 @@
+"""A mechanism: bodies, joints and gauges, addressed by name. Every number is a leaf, structure is static."""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ._body import Body
+from ._gauge import AbstractGauge
+from ._joint.joint import Joint
+from ._precision import as_float
+from ._topology import Topology, topology
+
+
+GROUND = "ground"
+
+
+class Mechanism(eqx.Module):
+    """Bodies connected by joints, one of them `"ground"`.
+
+    **Arguments:**
+
+    - `bodies`: the moving bodies. `Body("ground", ...)` may be among them, to carry points.
+    - `joints`: what connects them; the order is that of the coordinates.
+    - `gauges`: scalars to read, to drive, or, where they have a value, to hold.
+    - `planar`: whether to solve the mechanism in the plane, with three equations a loop instead of
+        six. By default it is planar if every joint and every gauge was described in the plane (points
+        as pairs of numbers).
+
+    A mechanism is a PyTree: any function of it can be differentiated with respect to any number in it.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> pendulum = mbs.Mechanism([mbs.Body("bob")], [mbs.Revolute("O", "ground", "bob")])
+        >>> pendulum.coordinates
+        ('O',)
+    """
+
+    bodies: tuple[Body, ...]
+    joints: tuple[Joint, ...]
+    gauges: tuple[AbstractGauge, ...]
+    planar: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        bodies: Iterable[Body],
+        joints: Iterable[Joint],
+        gauges: Iterable[AbstractGauge] = (),
+        *,
+        planar: bool | None = None,
+    ):
+        self.bodies, self.joints, self.gauges = tuple(bodies), tuple(joints), tuple(gauges)
+        for members, kind, what in (
+            (self.bodies, Body, "bodies"),
+            (self.joints, Joint, "joints"),
+            (self.gauges, AbstractGauge, "gauges"),
+        ):
+            for member in members:
+                if not isinstance(member, kind):
+                    raise ValueError(f"{what} of a mechanism must be a {kind.__name__}, got {member!r}")
+        self._check_names()
+        culprits = [x.name for x in (*self.joints, *self.gauges) if not x.planar]
+        if planar and culprits:
+            raise ValueError(
+                f"the mechanism cannot be planar: {culprits[0]!r} is described in space (give its points as pairs)"
+            )
+        if planar is None:
+            planar = not culprits
+        self.planar = planar
+        for gauge in self.gauges:
+            if not planar and gauge.dimension == 0:
+                raise ValueError(
+                    f"angle {gauge.name!r} needs a planar mechanism, and {culprits or 'this one'} is spatial"
+                )
+        if self.topology.unreached:
+            raise ValueError(
+                f"body {self.topology.unreached[0]!r} is not connected with ground by joints; "
+                "a body that floats needs a Planar or a Free joint to ground"
+            )
+
+    def _check_names(self) -> None:
+        seen: dict[str, str] = {GROUND: "the ground"}
+        for what, members in (("body", self.bodies), ("joint", self.joints), ("gauge", self.gauges)):
+            for member in members:
+                if member.name in seen and not (what == "body" and seen[member.name] == "the ground"):
+                    raise ValueError(f"the name {member.name!r} is given to {seen[member.name]} and to a {what}")
+                seen[member.name] = f"a {what}"
+        for joint in self.joints:
+            for body in (joint.body_a, joint.body_b):
+                if body not in self.links:
+                    raise ValueError(f"joint {joint.name!r} names {unknown('body', body, self.links)}")
+        for gauge in self.gauges:
+            for body in gauge.bodies:
+                if body not in self.links:
+                    raise ValueError(f"gauge {gauge.name!r} names {unknown('body', body, self.links)}")
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """The names of the bodies, ground first."""
+        return (GROUND, *(b.name for b in self.bodies if b.name != GROUND))
+
+    @property
+    def topology(self) -> Topology:
+        """The graph of the mechanism: tree, chords, loops."""
+        return topology(self.links, [(j.name, j.body_a, j.body_b) for j in self.joints])
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """The names of all freedoms, joint by joint: `"O"`, or `"sleeve.angle"` where there are several."""
+        return tuple(
+            j.name if len(j.pair.coordinates) == 1 else f"{j.name}.{c}" for j in self.joints for c in j.pair.coordinates
+        )
+
+    @property
+    def start(self) -> Float[Array, " nq"]:
+        """The estimate of all stored coordinates that the joints carry."""
+        return jnp.concatenate([j.start for j in self.joints])
+
+    def body(self, name: str) -> Body:
+        """The body of this name.
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> mech = mbs.Mechanism([mbs.Body("bob", mass=2.0)], [mbs.Revolute("O", "ground", "bob")])
+            >>> mech.body("bob").mass.item()
+            2.0
+        """
+        return find("body", name, (*self.bodies, *(() if GROUND in [b.name for b in self.bodies] else (Body(GROUND),))))
+
+    def joint(self, name: str) -> Joint:
+        """The joint of this name.
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> mech = mbs.Mechanism([mbs.Body("bob")], [mbs.Revolute("O", "ground", "bob")])
+            >>> mech.joint("O").body_b
+            'bob'
+        """
+        return find("joint", name, self.joints)
+
+    def gauge(self, name: str) -> AbstractGauge:
+        """The gauge of this name.
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> height = mbs.Offset("height", "ground", "bob", axis=(0.0, 1.0))
+            >>> mech = mbs.Mechanism([mbs.Body("bob")], [mbs.Revolute("O", "ground", "bob")], [height])
+            >>> mech.gauge("height").dimension
+            1
+        """
+        return find("gauge", name, self.gauges)
+
+    def estimate(self, given: Mapping[str, Any] | Array | None = None) -> Float[Array, " nq"]:
+        """All stored coordinates as one array: those given by name, the others from the joints' `start`.
+
+        Names are those of joints (all stored numbers of the joint) or of single coordinates.
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> mech = mbs.Mechanism([mbs.Body("bob")], [mbs.Revolute("O", "ground", "bob")])
+            >>> mech.estimate({"O": 0.5}).tolist()
+            [0.5]
+        """
+        q = self.start
+        if given is None:
+            return q
+        if not isinstance(given, Mapping):
+            given = as_float(given, "the estimate")
+            if given.shape != q.shape:
+                raise ValueError(f"the estimate must hold {q.shape[0]} numbers, got shape {given.shape}")
+            return given
+        for name, value in given.items():
+            value = as_float(value, f"the estimate of {name!r}")
+            places = self.stored(name)
+            if value.size != len(places):
+                raise ValueError(f"the estimate of {name!r} must hold {len(places)} number(s), got {value.size}")
+            q = q.at[jnp.array(places)].set(value.reshape(-1))
+        return q
+
+    def stored(self, name: str) -> tuple[int, ...]:
+        """The places in q of a joint, or of one coordinate of it.
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> mech = mbs.Mechanism([mbs.Body("bob")], [mbs.Planar("float", "ground", "bob")])
+            >>> mech.stored("float"), mech.stored("float.x")
+            ((0, 1, 2), (1,))
+        """
+        joint, _, coordinate = name.partition(".")
+        joint = find("joint", joint, self.joints)
+        start = sum(len(j.pair.rest) for j in self.joints[: self.joints.index(joint)])
+        if not coordinate:
+            return tuple(range(start, start + len(joint.pair.rest)))
+        if coordinate not in joint.pair.coordinates:
+            raise ValueError(unknown(f"coordinate of joint {joint.name!r}", coordinate, joint.pair.coordinates))
+        slot = joint.pair.slots[joint.pair.coordinates.index(coordinate)]
+        if slot is None:
+            raise ValueError(f"{name!r} is a rotation stored as a quaternion: give all of joint {joint.name!r}")
+        return (start + slot,)
+
+    def __repr__(self) -> str:
+        from ._summary import summary
+
+        return summary(self)
+
+    __str__ = __repr__
+
+
+def find(what: str, name: str, members: Sequence[Any]) -> Any:
+    for member in members:
+        if member.name == name:
+            return member
+    raise ValueError(unknown(what, name, [m.name for m in members]))
+
+
+def unknown(what: str, name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(str(name), known, 1)
+    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(map(repr, known)) or 'none'}"
+    return f"an unknown {what} {name!r}{hint}"

@@ -1,0 +1,189 @@
+"""Degrees of freedom, redundant equations, independent coordinates, and whether drivers fit."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ._assembly import search
+from ._drive import Problem, problem as make_problem
+from ._linalg import Echelon, echelon
+from ._mechanism import Mechanism
+
+
+class Partition(NamedTuple):
+    """Independent and dependent coordinates at a position (thesis 2.2.4.2). Shapes do not depend on values.
+
+    - `rank`: the rank of the Jacobian of all loops and held gauges.
+    - `independent`: which freedoms are independent.
+    - `redundant`: which equations follow from the others.
+    - `K`: influence coefficients: the velocities of all freedoms are `K @ v`, where only the independent
+        entries of `v` count. (2.2.4-41) lacks a minus sign.
+    """
+
+    rank: Int[Array, ""]
+    independent: Bool[Array, " nv"]
+    redundant: Bool[Array, " m"]
+    K: Float[Array, "nv nv"]
+
+
+class Mobility(NamedTuple):
+    """What [`mbsjax.mobility`][] found.
+
+    - `counted`: degrees of freedom by counting coordinates and equations.
+    - `freedom`: degrees of freedom by rank: all that move away from this position.
+    - `rank`, `equations`: of the Jacobian of all loops and held gauges.
+    - `redundant`: names of equations that follow from the others.
+    - `independent`: names of a set of independent coordinates.
+    - `isolated`: whether the rank is lower here than in the neighbourhood, by how much: a singular position.
+    """
+
+    counted: int
+    freedom: int
+    rank: int
+    equations: int
+    redundant: tuple[str, ...]
+    independent: tuple[str, ...]
+    isolated: int
+
+
+@eqx.filter_jit
+def partition(mech: Mechanism, q: Float[Array, " nq"]) -> Partition:
+    """Splits the freedoms at the position `q` by total pivoting on the Jacobian.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> mech = mbs.Mechanism([mbs.Body("bob")], [mbs.Revolute("O", "ground", "bob")])
+        >>> partition(mech, mech.start).independent.tolist()
+        [True]
+    """
+    problem = make_problem(mech, {})
+    found = _echelon(problem, q)
+    sizes = problem.system.column_sizes()
+    K = found.K * sizes[:, None] / sizes[None, :]
+    return Partition(found.rank, ~found.dependent, ~found.used, K)
+
+
+def mobility(mech: Mechanism, q: Float[Array, " nq"] | None = None) -> Mobility:
+    """Degrees of freedom of a mechanism, counted and by rank, at an assembled position `q`.
+
+    Without `q`, the position assembled from the joints' own estimates. The neighbourhood is looked at as
+    well, so that a singular position is told from a redundant equation (Haug 4.6).
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> mech = mbs.Mechanism([mbs.Body("bob")], [mbs.Revolute("O", "ground", "bob")])
+        >>> mobility(mech).freedom
+        1
+    """
+    problem = make_problem(mech, {})
+    if q is None:
+        q, _, closed, _ = _search(problem, mech.start, jnp.zeros(()))
+        if not bool(closed):
+            raise ValueError("the mechanism was not assembled from its own estimates: call assemble, and pass its q")
+    here, near = _here_and_near(problem, q)
+    names = equation_names(mech, problem)
+    n = len(mech.coordinates)
+    return Mobility(
+        counted=n - len(names),
+        freedom=n - int(near.rank),
+        rank=int(here.rank),
+        equations=len(names),
+        redundant=tuple(x for x, used in zip(names, np.asarray(near.used), strict=True) if not used),
+        independent=tuple(c for c, d in zip(mech.coordinates, np.asarray(near.dependent), strict=True) if not d),
+        isolated=int(near.rank) - int(here.rank),
+    )
+
+
+def equation_names(mech: Mechanism, problem: Problem) -> list[str]:
+    """A name for every row of the Jacobian."""
+    graph = mech.topology
+    rows = problem.system.layout.group.row_names
+    loops = [f"{graph.joints[chord][0]}: {row}" for chord in graph.chords for row in rows]
+    return loops + [mech.gauges[i].name for i in problem.gauges]
+
+
+def check_drivers(mech: Mechanism, problem: Problem, q: Array, closed: bool, t: Array) -> None:
+    """Raises when drivers are too few, or too many, for the freedom of the mechanism."""
+    kinematic = make_problem(mech, {})
+    if not closed:  # perhaps because of the drivers: let go of them
+        q, _, free, _ = _search(kinematic, q, t)
+        if not bool(free):
+            return  # the mechanism itself does not close; that is told elsewhere
+    if _driver_fault(mech, kinematic, problem, q, closed, t):
+        # a singular position may look like a fault: what counts is the neighbourhood
+        fault = _driver_fault(mech, kinematic, problem, _generic(kinematic, q, t), closed, t)
+        if fault:
+            raise ValueError(fault)
+
+
+def _driver_fault(mech: Mechanism, kinematic: Problem, driven: Problem, q: Array, closed: bool, t: Array) -> str:
+    rows = np.asarray(_jacobian(driven, q, t))
+    loops, in_gauges = np.split(rows, [len(rows) - len(driven.gauges)])
+    J = np.concatenate([loops, in_gauges[[driven.gauges.index(i) for i in kinematic.gauges]]])
+    rank = np.linalg.matrix_rank(J, tol=1e-8) if J.size else 0
+    allowed = np.linalg.svd(J, full_matrices=True)[2][rank:] if J.size else np.eye(J.shape[1])
+    freedom = len(allowed)
+    gauges = [i for i in driven.gauges if i not in kinematic.gauges]
+    names = [mech.coordinates[i] for i in driven.columns] + [mech.gauges[i].name for i in gauges]
+    rows = [allowed[:, i] for i in driven.columns] + [allowed @ in_gauges[driven.gauges.index(i)] for i in gauges]
+    kept: list[np.ndarray] = []
+    for i, (name, row) in enumerate(zip(names, rows, strict=True)):
+        if np.linalg.matrix_rank(np.array([*kept, row]), tol=1e-8) == len(kept):
+            others = ", ".join(map(repr, names[:i]))
+            because = f"already follows from {others}" if others else "cannot move at all"
+            agree = "they agree at the first time" if closed else "they contradict each other at the first time"
+            return (
+                f"the driver of {name!r} over-determines the motion: the mechanism has {freedom} degree(s) of "
+                f"freedom, and {name!r} {because}" + (f"; {agree}" if others else "")
+            )
+        kept.append(row)
+    if len(kept) < freedom:
+        free = [c for c in mech.coordinates if c not in names and _moves(mech, allowed, kept, c)]
+        return (
+            f"{freedom - len(kept)} driver(s) missing: the mechanism has {freedom} degree(s) of freedom and "
+            f"{len(kept)} driver(s); coordinates that could be driven are {', '.join(map(repr, free))}"
+        )
+    return ""
+
+
+def _moves(mech: Mechanism, allowed: np.ndarray, kept: list[np.ndarray], coordinate: str) -> bool:
+    """Whether a coordinate still moves when what is kept stands still."""
+    row = allowed[:, mech.coordinates.index(coordinate)]
+    return bool(np.linalg.matrix_rank(np.array([*kept, row]), tol=1e-8) > len(kept))
+
+
+def _echelon(problem: Problem, q: Array) -> Echelon:
+    return echelon(problem.linearise(q, jnp.zeros(()))[1])
+
+
+@eqx.filter_jit
+def _jacobian(problem: Problem, q: Array, t: Array) -> Array:
+    """The Jacobian of all loops and all gauges that have a value or a driver, in all freedoms; scaled."""
+    _, J = problem.system.linearise(q, problem.targets(t))
+    return J * problem.system.column_sizes() / problem.system.row_sizes(problem.gauges)[:, None]
+
+
+@eqx.filter_jit
+def _search(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array, Array]:
+    return search(problem, q, t, 200)
+
+
+@eqx.filter_jit
+def _generic(problem: Problem, q: Array, t: Array) -> Array:
+    """An assembled position next to q, reached along a random direction that the loops allow."""
+    _, J, _ = problem.linearise(q, t)
+    push = jax.random.normal(jax.random.key(0), (J.shape[1],))
+    allowed = push - jnp.linalg.pinv(J, rtol=1e-7) @ (J @ push) if J.shape[0] else push
+    near, _, closed, _ = search(problem, problem.move(q, 1e-2 * allowed), t, 200)
+    return jnp.where(closed, near, q)
+
+
+@eqx.filter_jit
+def _here_and_near(problem: Problem, q: Array) -> tuple[Echelon, Echelon]:
+    return _echelon(problem, q), _echelon(problem, _generic(problem, q, jnp.zeros(())))

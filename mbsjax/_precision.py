@@ -1,0 +1,44 @@
+"""One door through which every number of a mechanism enters."""
+
+import warnings
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array
+
+
+_warned = False
+
+
+def as_float(x: Any, what: str) -> Array:
+    """`x` as a floating-point JAX array; `what` names the culprit when it cannot be."""
+    try:
+        if is_concrete(x):
+            x = np.asarray(x, dtype=float)
+        array = jnp.asarray(x, dtype=jnp.result_type(float))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must be made of real numbers, got {x!r}") from error
+    if isinstance(x, np.ndarray) and not np.all(np.isfinite(x)):
+        raise ValueError(f"{what} must be finite, got {x.tolist()!r}")
+    if array.dtype != jnp.float64:
+        _warn_once()
+    return array
+
+
+def is_concrete(*trees: Any) -> bool:
+    """Whether no leaf is being traced, so that Python may look at the values."""
+    return not any(isinstance(x, Tracer) for x in jax.tree_util.tree_leaves(trees))
+
+
+def _warn_once() -> None:
+    global _warned
+    if not _warned:
+        _warned = True
+        warnings.warn(
+            "mbsjax is computing in float32; closing loops to engineering accuracy needs "
+            'float64: call jax.config.update("jax_enable_x64", True) before building a mechanism.',
+            stacklevel=4,
+        )

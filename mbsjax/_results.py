@@ -1,0 +1,28 @@
+"""How an analysis ended, in words."""
+
+import equinox as eqx
+
+
+class RESULTS(eqx.Enumeration):
+    """How an analysis ended. Values are sentences of advice; compare with `==`.
+
+    !!! Example
+
+        >>> bool(RESULTS.successful == RESULTS.successful)
+        True
+    """
+
+    successful = ""
+    not_assembled = (
+        "The loops of the mechanism could not be closed: either it cannot be assembled with these dimensions, "
+        "or the estimate is poor. Try `estimate=` nearer to an assembled position."
+    )
+    locked = (
+        "The mechanism locked: beyond the time `stopped_at` no position near the last one satisfies the loops "
+        "and the drivers."
+    )
+    max_steps_reached = (
+        "The maximum number of steps between two output times was reached. Try a finer time grid, or increase "
+        "`max_steps`."
+    )
+    nonfinite = "A coordinate or a driver became infinite or NaN. Check the driver functions over the time grid."

@@ -1,0 +1,51 @@
+"""A mechanism in words."""
+
+from ._mechanism import Mechanism
+from ._mobility import mobility
+from ._precision import is_concrete
+
+
+def summary(mech: Mechanism) -> str:
+    """Bodies, joints, loops and freedom of a mechanism, readable."""
+    graph = mech.topology
+    kind = "Planar" if mech.planar else "Spatial"
+    moving = [b for b in mech.links[1:]]
+    lines = [f"{kind} mechanism: {len(moving)} bodies on ground, {len(mech.joints)} joints, {len(graph.chords)} loops"]
+    lines.append(f"  bodies   {', '.join(moving)}")
+    for i, joint in enumerate(mech.joints):
+        pair = type(joint.pair).__name__.removesuffix("Pair").lower()
+        names = ", ".join(joint.pair.coordinates)
+        closes = "  closes a loop" if i in graph.chords else ""
+        label = "joints" if i == 0 else ""
+        lines.append(f"  {label:<9}{joint.name}: {pair} {joint.body_a} -> {joint.body_b} ({names}){closes}")
+    for i, gauge in enumerate(mech.gauges):
+        held = "" if gauge.value is None else f" held at {_number(gauge.value)}"
+        label = "gauges" if i == 0 else ""
+        between = " -> ".join(gauge.bodies[:2])
+        lines.append(f"  {label:<9}{gauge.name}: {type(gauge).__name__.lower()} {between}{held}")
+    for loop in range(len(graph.chords)):
+        label = "loops" if loop == 0 else ""
+        lines.append(f"  {label:<9}{' - '.join(graph.loop_links(loop))}")
+    if graph.open_branches:
+        lines.append(f"  open     {', '.join(graph.open_branches)} (on no loop)")
+    return "\n".join(lines + _freedom(mech))
+
+
+def _freedom(mech: Mechanism) -> list[str]:
+    if not is_concrete(mech):
+        return ["  freedom  (dimensions are being traced)"]
+    try:
+        found = mobility(mech)
+    except ValueError as error:
+        return [f"  freedom  not known: {error}"]
+    lines = [f"  freedom  {found.freedom} by rank, {found.counted} by counting"]
+    if found.redundant:
+        lines.append(f"  redundant equations: {', '.join(found.redundant)}")
+    if found.isolated:
+        lines.append(f"  the estimated position is singular: the rank is lower there by {found.isolated}")
+    lines.append(f"  independent coordinates: {', '.join(found.independent) or 'none'}")
+    return lines
+
+
+def _number(x) -> str:
+    return f"{float(x):.6g}" if is_concrete(x) else "(traced)"

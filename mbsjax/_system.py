@@ -1,0 +1,386 @@
+"""The mechanism laid out for computing: joints of a kind stacked, the tree walked by generations.
+
+All that follows from names and structure is in `Layout`, static; all numbers are in `System`.
+Tracing then costs in proportion to the number of kinds of joints and the depth of the tree, not to the
+number of joints.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ._gauge import AbstractGauge
+from ._groups import SE2, SE3, AbstractPose, expand, lanewise, one, part, pick, take, wide
+from ._joint.base import AbstractFlatPair, AbstractPair, motion
+from ._mechanism import Mechanism
+from ._topology import Topology
+
+
+Turns = Any  # (cosines, sines) of all bodies in the plane; phi of all joints in space
+Targets = tuple[tuple[int, Float[Array, "*lanes"]], ...]  # gauge number, value
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Who stands where. Bodies are numbered as the tree reaches them, ground first. Joints stand in the
+    order in which the tree is walked, the chords behind; freedoms and stored numbers as the user listed them."""
+
+    topology: Topology
+    planar: bool
+    kinds: tuple[tuple[int, ...], ...]  # listed numbers of the joints that share one formula
+    n_stored: tuple[int, ...]  # for each listed joint
+    n_free: tuple[int, ...]
+    lengths: tuple[bool, ...]  # for each freedom
+    gauge_bodies: tuple[tuple[str, ...], ...]
+
+    @cached_property
+    def group(self) -> type[AbstractPose]:
+        return SE2 if self.planar else SE3
+
+    @cached_property
+    def order(self) -> np.ndarray:
+        """The listed joints in the order of the walk."""
+        return np.array([*self.topology.tree, *self.topology.chords], dtype=int)
+
+    @cached_property
+    def by_kind(self) -> np.ndarray:
+        """For each joint of the walk, its place among the joints stacked by kinds."""
+        stacked = np.array([j for kind in self.kinds for j in kind], dtype=int)
+        return np.argsort(stacked)[self.order]
+
+    @cached_property
+    def walked(self) -> tuple[np.ndarray, ...]:
+        """For each kind, where its joints stand in the walk."""
+        place = np.argsort(self.order)
+        return tuple(place[list(kind)] for kind in self.kinds)
+
+    @cached_property
+    def stored(self) -> tuple[np.ndarray, ...]:
+        """For each kind, the places in q of each number (first axis) of each joint (second axis)."""
+        starts = np.cumsum([0, *self.n_stored])
+        return tuple(np.array([np.arange(starts[j], starts[j + 1]) for j in kind]).T for kind in self.kinds)
+
+    @cached_property
+    def free(self) -> tuple[np.ndarray, ...]:
+        """The same for the freedoms."""
+        starts = np.cumsum([0, *self.n_free])
+        return tuple(np.array([np.arange(starts[j], starts[j + 1]) for j in kind]).T for kind in self.kinds)
+
+    @cached_property
+    def owner(self) -> np.ndarray:
+        """The listed joint that each freedom belongs to."""
+        return np.repeat(np.arange(len(self.n_free)), self.n_free)
+
+    @cached_property
+    def body_numbers(self) -> dict[str, int]:
+        """From a body's name to its number in the tree."""
+        reached = [0, *(child for g in self.topology.generations for _, _, child in g)]
+        return {self.topology.links[link]: i for i, link in enumerate(reached)}
+
+    @cached_property
+    def _renumber(self) -> np.ndarray:
+        return np.array([self.body_numbers[link] for link in self.topology.links])
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        """The numbers of the two bodies of each joint of the walk."""
+        return self._renumber[self.topology.ends[self.order]]
+
+    @cached_property
+    def backwards(self) -> np.ndarray:
+        """Which joints of the tree are walked from their following to their preceding body."""
+        children = [child for g in self.topology.generations for _, _, child in g]
+        return self.topology.ends[list(self.topology.tree), 1] != np.array(children)
+
+    @cached_property
+    def parents(self) -> list[np.ndarray]:
+        """For each generation of the tree, the numbers of the bodies it grows from."""
+        return [self._renumber[[p for _, p, _ in g]] for g in self.topology.generations]
+
+    @cached_property
+    def loops(self) -> np.ndarray:
+        """For each loop and freedom: how the freedom turns the chord's following side away (-Pi)."""
+        return -self.topology.loops[:, self.owner].astype(float)
+
+    @cached_property
+    def paths(self) -> np.ndarray:
+        """For each body and freedom: how the freedom moves the body."""
+        return self.topology.paths[np.argsort(self._renumber)][:, self.owner].astype(float)
+
+
+class System(eqx.Module):
+    """A mechanism's numbers, stacked. Made by `system`. Coordinates may have lanes behind; then so has
+    every number of the mechanism."""
+
+    layout: Layout = eqx.field(static=True)
+    pairs: tuple[AbstractPair, ...]  # one for each kind, its leaves stacked
+    X_A: AbstractPose  # of every joint of the walk
+    X_B: AbstractPose
+    inlet: AbstractPose  # of every joint of the tree: its frame on the parent,
+    outlet: AbstractPose  # and its frame on the child
+    gauges: tuple[AbstractGauge, ...]
+    size: Float[Array, "*lanes"]  # a typical length, to weigh lengths against angles
+
+    def retract(self, q: Float[Array, "nq *lanes"], d: Float[Array, "nv *lanes"]) -> Float[Array, "nq *lanes"]:
+        """The coordinates after a move by `d` in the freedoms."""
+        if all(isinstance(pair, AbstractFlatPair) for pair in self.pairs):
+            return q + d
+        parts = []
+        for pair, stored, free in zip(self.pairs, self.layout.stored, self.layout.free, strict=True):
+            moved = lanewise(lambda p, qk, dk: p.retract(qk, dk), q.ndim)(pair, pick(q, stored), pick(d, free))
+            parts.append(moved.reshape(-1, *q.shape[1:]))
+        places = np.concatenate([s.reshape(-1) for s in self.layout.stored])
+        return pick(jnp.concatenate(parts), np.argsort(places))
+
+    def poses(self, q: Float[Array, "nq *lanes"]) -> AbstractPose:
+        """The pose in ground of every body, numbered as the tree reaches them."""
+        return self._place(q, self.turns(q))[0]
+
+    def _joints(self, q: Float[Array, "nq *lanes"]) -> AbstractPose:
+        """phi of every joint of the walk."""
+        group = self.layout.group
+        phi = [
+            lanewise(lambda p, qk: motion(p, qk, group), q.ndim)(pair, pick(q, stored))
+            for pair, stored in zip(self.pairs, self.layout.stored, strict=True)
+        ]
+        if len(phi) == 1:
+            return phi[0]
+        by_kind = self.layout.by_kind
+        return group.concatenate(phi).map_many(lambda leaf, axis: pick(leaf, by_kind, axis))
+
+    def turns(self, q: Float[Array, "nq *lanes"]) -> Turns:
+        """All cosines and sines that a position needs.
+
+        A loop that keeps them in its state computes them once a turn; without that, compilers compute them
+        again in every kernel that uses them.
+        """
+        phi = self._joints(q)
+        if not self.layout.planar:
+            return phi
+        lanes, backwards = q.ndim - 1, self.layout.backwards
+        tree = part(phi, 0, len(backwards))
+        assert isinstance(tree, SE2) and isinstance(self.inlet, SE2) and isinstance(self.outlet, SE2)
+        steps = self.inlet.angle + wide(np.where(backwards, -1.0, 1.0), lanes) * tree.angle - self.outlet.angle
+        angles, start = jnp.zeros((1, *q.shape[1:]), q.dtype), 0
+        for parents in self.layout.parents:
+            stop = start + len(parents)
+            angles = jnp.concatenate([angles, pick(angles, parents) + steps[start:stop]])
+            start = stop
+        return jnp.cos(angles[1:]), jnp.sin(angles[1:])
+
+    def _place(self, q: Float[Array, "nq *lanes"], turns: Turns) -> tuple[AbstractPose, AbstractPose]:
+        """The poses of all bodies, and phi of every joint of the walk."""
+        phi = self._joints(q) if self.layout.planar else turns
+        backwards = self.layout.backwards
+        step = part(phi, 0, len(backwards))
+        if backwards.any():
+            back = wide(backwards, q.ndim - 1)
+            step = jax.tree_util.tree_map(lambda f, b: jnp.where(back, b, f), step, step.inverse())
+        bodies, start = self.layout.group.origin(jnp.zeros((1, *q.shape[1:]), q.dtype)), 0
+        for parents in self.layout.parents:
+            stop = start + len(parents)
+            turn = tuple(x[start:stop] for x in turns) if self.layout.planar else ()
+            phi_, inlet, outlet = (part(x, start, stop) for x in (step, self.inlet, self.outlet))
+            grown = (take(bodies, parents) @ inlet).onward(phi_, outlet, turn)
+            bodies = self.layout.group.concatenate([bodies, grown])
+            start = stop
+        return bodies, phi
+
+    def _chords(self, X: AbstractPose, phi: AbstractPose) -> tuple[AbstractPose, AbstractPose]:
+        """For every chord: its frame k+ seen from the following body, and what is left to close."""
+        n, m = len(self.layout.topology.tree), len(self.layout.order)
+        a, b = self.layout.ends[n:].T
+        arrived = take(X, b) @ part(self.X_B, n, m)
+        sent = take(X, a) @ part(self.X_A, n, m) @ part(phi, n, m)
+        return arrived, arrived.inverse() @ sent
+
+    def gauge_poses(self, X: AbstractPose, i: int) -> tuple[AbstractPose, ...]:
+        """The poses that gauge number `i` depends on."""
+        return tuple(one(X, self.layout.body_numbers[name]) for name in self.layout.gauge_bodies[i])
+
+    def residual(
+        self, q: Float[Array, "nq *lanes"], targets: Targets = (), afar: bool = False
+    ) -> Float[Array, "m *lanes"]:
+        """What every loop lacks to be closed (2.2.3-10), in the frame of its chord; then the gauges that are
+        to have a target value. `afar` is for positions that may be far from closed."""
+        lanes = q.ndim - 1
+        X, phi = self._place(q, self.turns(q))
+        rows = []
+        if self.layout.topology.chords:
+            rows.append(_by_loop(self._chords(X, phi)[1].defect(afar)))
+        for i, target in targets:
+            value = lanewise(lambda gauge, *args: gauge.residual(*args), lanes)(
+                self.gauges[i], target, *self.gauge_poses(X, i)
+            )
+            rows.append(value[None])
+        return jnp.concatenate(rows) if rows else jnp.zeros((0, *q.shape[1:]))
+
+    def twists(self, q: Float[Array, "nq *lanes"], X: AbstractPose) -> Float[Array, "rows nv *lanes"]:
+        """The twist in ground of every freedom: B_ji of (2.2.3-21) as a column."""
+        group = self.layout.group
+
+        def local(pair: AbstractPair, qk: Array) -> Array:
+            """vee(dphi/dq phi^-1) of a joint in its frame k- (2.2.3-14)."""
+            n = len(pair.coordinates)
+            if n == 0:
+                return jnp.zeros((group.rows, 0))
+            phi, push = jax.linearize(lambda d: motion(pair, pair.retract(qk, d), group), jnp.zeros(n))
+            return jax.vmap(lambda e: phi.left_twist(push(e)), out_axes=1)(jnp.eye(n))
+
+        frame = take(X, self.layout.ends[:, 0]) @ self.X_A
+        columns = []
+        for pair, stored, walked in zip(self.pairs, self.layout.stored, self.layout.walked, strict=True):
+            mine = lanewise(local, q.ndim)(pair, pick(q, stored))
+            frames = take(frame, walked).map_many(lambda leaf, axis: jnp.expand_dims(leaf, axis))
+            columns.append(frames.twist_map(mine).reshape(group.rows, -1, *q.shape[1:]))  # freedoms, joints
+        places = np.concatenate([free.reshape(-1) for free in self.layout.free])
+        return pick(jnp.concatenate(columns, 1), np.argsort(places), 1)
+
+    def linearise(
+        self, q: Float[Array, "nq *lanes"], targets: Targets = (), turns: Turns | None = None, afar: bool = False
+    ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nv *lanes"]]:
+        """`residual` and its derivative in the freedoms, read off the twists: nothing is differentiated
+        round a loop. `turns` may be given where they are known."""
+        lanes = q.ndim - 1
+        X, phi = self._place(q, self.turns(q) if turns is None else turns)
+        S = self.twists(q, X)
+        residuals, rows = [], []
+        if self.layout.topology.chords:
+            arrived, left = self._chords(X, phi)
+            residuals.append(_by_loop(left.defect(afar)))
+            seen = expand(arrived.inverse()).twist_map(S[:, None])
+            rows.append(_by_loop(expand(left).defect_rate(seen, afar) * wide(self.layout.loops, lanes)))
+
+        def slope(gauge: AbstractGauge, target: Array, *poses: AbstractPose) -> tuple[Array, Array]:
+            def nudged(twists: Array) -> Array:
+                return gauge.residual(target, *(X.nudge(w) for X, w in zip(poses, twists, strict=True)))
+
+            return jax.value_and_grad(nudged)(jnp.zeros((len(poses), S.shape[0])))
+
+        for i, target in targets:
+            value, slopes = lanewise(slope, lanes)(self.gauges[i], target, *self.gauge_poses(X, i))
+            numbers = [self.layout.body_numbers[name] for name in self.layout.gauge_bodies[i]]
+            moves = jnp.sum(slopes[:, :, None] * S[None], 1)  # bodies, freedoms
+            rows.append(jnp.sum(wide(self.layout.paths[numbers], lanes) * moves, 0)[None])
+            residuals.append(value[None])
+        if not rows:
+            return jnp.zeros((0, *q.shape[1:])), jnp.zeros((0, *S.shape[1:]))
+        return jnp.concatenate(residuals), jnp.concatenate(rows)
+
+    def rates(
+        self, q: Float[Array, " nq"], v: Float[Array, " nv"], a: Float[Array, " nv"]
+    ) -> tuple[AbstractPose, Float[Array, "rows nv"], Float[Array, "rows nv"]]:
+        """The poses, and what every freedom adds to the twists in ground of the bodies behind it, and to the
+        rates of these twists, where the freedoms move with v and a."""
+
+        def place(d: Array) -> tuple[AbstractPose, Array]:
+            moved = self.retract(q, d)
+            X = self.poses(moved)
+            return X, self.twists(moved, X)
+
+        (X, S), (_, S_dot) = jax.jvp(place, (jnp.zeros_like(v),), (v,))
+        return X, S * v, S_dot * v + S * a
+
+    def second_rate(
+        self,
+        q: Float[Array, " nq"],
+        v: Float[Array, " nv"],
+        a: Float[Array, " nv"],
+        targets: Callable[[Array], Targets],
+    ) -> Float[Array, " m"]:
+        """The second rate in time of `residual` at a closed position, where the freedoms move with v and a, and
+        `targets` tells the gauges' targets a short time later."""
+        X, V, A = self.rates(q, v, a)
+        rows = []
+        if self.layout.topology.chords:
+            n = len(self.layout.topology.tree)
+            arrived = take(X, self.layout.ends[n:, 1]) @ part(self.X_B, n, len(self.layout.order))
+            apart = jnp.sum(self.layout.loops * A[:, None], -1)  # the sides of a loop have one twist, so this is all
+            rows.append(_by_loop(arrived.inverse().twist_map(apart)))
+        for k, (i, _) in enumerate(targets(jnp.zeros(()))):
+            numbers = [self.layout.body_numbers[name] for name in self.layout.gauge_bodies[i]]
+            moving = [
+                (one(X, b), jnp.sum(self.layout.paths[b] * V, -1), jnp.sum(self.layout.paths[b] * A, -1))
+                for b in numbers
+            ]
+
+            def later(s: Array, i: int = i, k: int = k, moving: list = moving) -> Array:
+                return self.gauges[i].residual(targets(s)[k][1], *(drifted(X, V, A, s) for X, V, A in moving))
+
+            rows.append(second(later)[2][None])
+        return jnp.concatenate(rows) if rows else jnp.zeros(0)
+
+    def row_sizes(self, gauges: tuple[int, ...] = ()) -> Float[Array, "m *lanes"]:
+        """What one unit of each row of `residual` weighs: 1 for angles, the typical size for lengths."""
+        group, n = self.layout.group, len(self.layout.topology.chords)
+        powers = ([0] * group.n_rotations + [1] * (group.rows - group.n_rotations)) * n
+        powers += [self.gauges[i].dimension for i in gauges]
+        table = jnp.stack([jnp.ones_like(self.size), self.size, self.size**2])
+        return pick(table, np.array(powers, dtype=int))
+
+    def column_sizes(self) -> Float[Array, "nv *lanes"]:
+        """The same for the freedoms."""
+        lengths = np.array(self.layout.lengths, dtype=bool)
+        return jnp.where(wide(lengths, self.size.ndim), self.size[None], 1.0)
+
+
+def drifted(X: AbstractPose, V: Array, A: Array, s: Array) -> AbstractPose:
+    """Where a pose with twist V, and rate of twist A, is a time s later; right to second order in s."""
+    w = V * s + A * (s * s / 2)
+    return jax.tree_util.tree_map(lambda x, y: (x + y) / 2, X, X.nudge(w).nudge(w))  # I + w + w w / 2
+
+
+def second(f: Callable[[Array], Any]) -> tuple[Any, Any, Any]:
+    """f(0), f'(0) and f''(0)."""
+    now, unit = (jnp.zeros(()),), (jnp.ones(()),)
+    (value, first), (_, second) = jax.jvp(lambda s: jax.jvp(f, (s,), unit), now, unit)
+    return value, first, second
+
+
+def _by_loop(x: Float[Array, "rows loops *more"]) -> Float[Array, "m *more"]:
+    """Loop after loop, the rows of each together."""
+    return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
+
+
+def layout(mech: Mechanism) -> Layout:
+    """The static side of a mechanism."""
+    kinds: dict[object, list[int]] = {}
+    for i in (*mech.topology.tree, *mech.topology.chords):  # in the order of the walk: one kind needs no sorting then
+        leaves, structure = jax.tree_util.tree_flatten(mech.joints[i].pair)
+        kinds.setdefault((structure, tuple(jnp.shape(leaf) for leaf in leaves)), []).append(i)
+    return Layout(
+        topology=mech.topology,
+        planar=mech.planar,
+        kinds=tuple(tuple(kind) for kind in kinds.values()),
+        n_stored=tuple(len(j.pair.rest) for j in mech.joints),
+        n_free=tuple(len(j.pair.coordinates) for j in mech.joints),
+        lengths=tuple(x for j in mech.joints for x in j.pair.lengths),
+        gauge_bodies=tuple(g.bodies for g in mech.gauges),
+    )
+
+
+def system(mech: Mechanism) -> System:
+    """The mechanism laid out for computing."""
+    plan = layout(mech)
+    joints = [mech.joints[j] for j in plan.order]
+    X_A = [j.placed(j.frame_a, plan.group) for j in joints]
+    X_B = [j.placed(j.frame_b, plan.group) for j in joints]
+    tree = list(zip(plan.backwards, X_A, X_B, strict=False))
+    inlet = plan.group.stack([b if back else a for back, a, b in tree])
+    outlet = plan.group.stack([a if back else b for back, a, b in tree])
+    pairs = tuple(
+        jax.tree_util.tree_map(lambda *leaves: jnp.stack(leaves, -1), *(mech.joints[j].pair for j in kind))
+        for kind in plan.kinds
+    )
+    X_A, X_B = plan.group.stack(X_A), plan.group.stack(X_B)
+    lengths = [X_A.position.reshape(-1), X_B.position.reshape(-1)]
+    lengths += [g.value[None] for g in mech.gauges if g.value is not None and g.dimension]
+    reach = jax.lax.stop_gradient(jnp.max(jnp.abs(jnp.concatenate(lengths))))
+    return System(plan, pairs, X_A, X_B, inlet, outlet, mech.gauges, jnp.where(reach > 0, reach, 1.0))

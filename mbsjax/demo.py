@@ -1,0 +1,127 @@
+"""The main job in one go: `python -m mbsjax.demo` analyses a four-bar and a slider-crank.
+
+Prints a table for each and writes a picture under `out/`.
+"""
+
+import pathlib
+import sys
+import time
+
+import jax
+import jax.numpy as jnp
+
+import mbsjax as mbs
+
+
+def four_bar(p: dict) -> mbs.Mechanism:
+    """A crank-rocker with a point of interest on its coupler."""
+    return mbs.Mechanism(
+        [mbs.Body("crank"), mbs.Body("coupler", points={"E": (p["coupler"] / 2, p["height"])}), mbs.Body("rocker")],
+        [
+            mbs.Revolute("A", "ground", "crank"),
+            mbs.Revolute("B", "crank", "coupler", (p["crank"], 0.0)),
+            mbs.Revolute("C", "coupler", "rocker", (p["coupler"], 0.0), (p["rocker"], 0.0)),
+            mbs.Revolute("D", "ground", "rocker", (p["ground"], 0.0), start=1.5),
+        ],
+    )
+
+
+def slider_crank(p: dict) -> mbs.Mechanism:
+    return mbs.Mechanism(
+        [mbs.Body("crank"), mbs.Body("rod", points={"E": (p["rod"] / 2, 0.0)}), mbs.Body("slider")],
+        [
+            mbs.Revolute("A", "ground", "crank"),
+            mbs.Revolute("B", "crank", "rod", (p["crank"], 0.0)),
+            mbs.Revolute("C", "rod", "slider", (p["rod"], 0.0)),
+            mbs.Prismatic("P", "ground", "slider", start=p["crank"] + p["rod"]),
+        ],
+    )
+
+
+FOUR_BAR = {"crank": 1.0, "coupler": 3.0, "rocker": 2.5, "ground": 3.5, "height": 1.0}
+SLIDER_CRANK = {"crank": 1.0, "rod": 3.0}
+
+
+def drive() -> dict:
+    return {"A": mbs.constant_speed(1.0)}
+
+
+def analyse(build, p: dict, output: str, ts: jax.Array) -> tuple[mbs.Motion, dict]:
+    """The motion over one turn, and the sensitivity of its largest output to every dimension."""
+    motion = mbs.kinematics(build(p), drive(), ts)
+    peak = int(jnp.argmax(motion[output].q))
+
+    def largest(p: dict) -> jax.Array:
+        return mbs.kinematics(build(p), drive(), ts, throw=False)[output].q[peak]
+
+    return motion, jax.jit(jax.grad(largest))(p)
+
+
+def table(title: str, motion: mbs.Motion, output: str, slopes: dict) -> None:
+    print(f"\n{title}\n{motion.mech}\n")
+    print(f"  {'crank [deg]':>12}{output:>14}{'rate':>14}{'second rate':>14}{'E x':>12}{'E y':>12}")
+    track, point = motion[output], motion.point(motion.mech.links[2], "E").q
+    for i in range(0, len(motion.ts), 60):
+        row = (track.q[i], track.v[i], track.a[i], *point[i])
+        print(
+            f"  {jnp.rad2deg(motion['A'].q[i]):12.0f}"
+            + "".join(f"{x:{w}.6f}" for x, w in zip(row, (14, 14, 14, 12, 12)))
+        )
+    print(f"  largest loop residual {float(motion.residual.max()):.1e}")
+    print(f"  d(largest {output})/d(dimension): " + ", ".join(f"{k} {float(v):+.6f}" for k, v in slopes.items()))
+
+
+def picture(path: pathlib.Path, motions: dict[str, tuple[mbs.Motion, str]]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(2, len(motions), figsize=(11, 8), layout="constrained")
+    for (left, right), (title, (motion, output)) in zip(axes.T, motions.items()):
+        corners = [motion.point(body).q for body in motion.mech.links[1:]]
+        tip = motion.point(*_tip(motion)).q
+        line = jnp.stack([corners[0], corners[1], tip, corners[2]], 1)
+        for i in range(0, len(motion.ts) - 1, 30):
+            left.plot(*line[i].T, "o-", color="tab:blue", alpha=0.15 + 0.85 * (i == 30), markersize=4)
+        left.plot(*motion.point(motion.mech.links[2], "E").q.T, color="tab:red", label="point E of the coupler")
+        left.set(title=title, aspect="equal", xlabel="x", ylabel="y")
+        left.legend()
+        for name, values in zip(("value", "rate", "second rate"), motion[output]):
+            right.plot(jnp.rad2deg(motion["A"].q), values, label=f"{output}: {name}")
+        right.set(xlabel="crank angle [deg]", xlim=(0, 360))
+        right.grid(alpha=0.3)
+        right.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def _tip(motion: mbs.Motion) -> tuple[str, tuple]:
+    """The far end of the coupler: where joint C sits on it."""
+    frame = motion.mech.joint("C").frame_a
+    assert isinstance(frame, mbs.PlanarFrame)
+    return motion.mech.links[2], (frame.x, frame.y)
+
+
+def main() -> int:
+    jax.config.update("jax_enable_x64", True)
+    jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(".cache") / "jax"))
+    start = time.perf_counter()
+    ts = jnp.linspace(0.0, 2 * jnp.pi, 361)
+    rocker, rocker_slopes = analyse(four_bar, FOUR_BAR, "D", ts)
+    table("Four-bar: rocker angle D over one turn of the crank", rocker, "D", rocker_slopes)
+    slider, slider_slopes = analyse(slider_crank, SLIDER_CRANK, "P", ts)
+    table("Slider-crank: slider travel P over one turn of the crank", slider, "P", slider_slopes)
+    path = pathlib.Path("out") / "demo.png"
+    try:
+        picture(path, {"Four-bar": (rocker, "D"), "Slider-crank": (slider, "P")})
+        print(f"\npicture: {path}")
+    except ImportError:
+        print('\nno picture: matplotlib is missing (pip install "mbsjax[plots]")')
+    print(f"done in {time.perf_counter() - start:.1f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,211 @@
+"""Forward = reverse = central differences, for positions, velocities, accelerations; jit = eager; vmap = one by one."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import mbsjax as mbs
+from tests.mechanisms import bodies, spatial_slider_crank
+
+
+TS = jnp.array([0.0, 0.13, 0.37])
+
+
+def planar_four_bar(p):
+    """Every length and every frame of a four-bar is a leaf of p."""
+    frame = lambda row: mbs.at(*row)
+    return mbs.Mechanism(
+        bodies("crank", "coupler", "follower"),
+        [
+            mbs.Revolute("A", "ground", "crank", frame(p[0]), frame(p[1])),
+            mbs.Revolute("B", "crank", "coupler", frame(p[2]), frame(p[3])),
+            mbs.Revolute("C", "coupler", "follower", frame(p[4]), frame(p[5])),
+            mbs.Revolute("D", "ground", "follower", frame(p[6]), frame(p[7])),
+        ],
+    )
+
+
+FOUR_BAR = jnp.array(
+    [[0.1, 0.0, 0.2], [0, 0.1, 0], [2, 0, 0.1], [0, 0, -0.2], [4, 0.1, 0], [3, 0, 0.3], [4, -1, 0], [0, 0, 0.1]], float
+)
+
+
+def planar_slider_crank(p):
+    return mbs.Mechanism(
+        bodies("crank", "coupler", "slider"),
+        [
+            mbs.Revolute("A", "ground", "crank", mbs.at(*p[0]), mbs.at(*p[1])),
+            mbs.Revolute("B", "crank", "coupler", mbs.at(*p[2]), mbs.at(*p[3])),
+            mbs.Revolute("C", "coupler", "slider", mbs.at(*p[4]), mbs.at(*p[5])),
+            mbs.Prismatic("D", "ground", "slider", mbs.at(*p[6]), mbs.at(*p[7]), start=5.0),
+        ],
+    )
+
+
+SLIDER_CRANK = jnp.array(
+    [[0, 0, 0.2], [0, 0.1, 0], [2, 0, 0.1], [0, 0, -0.2], [3.5, 0.1, 0], [0, 0, 0.3], [0, 0.2, 0.1], [0, 0, 0.1]], float
+)
+
+
+def readings(build, drive_of, body, point):
+    """p -> position, velocity and acceleration of a point, and the driven joint's partner, in one vector."""
+
+    def read(p):
+        motion = mbs.kinematics(build(p), {"A": drive_of(p)}, TS, throw=False)
+        track = motion.point(body, point)
+        return jnp.concatenate([jnp.ravel(x) for x in (track.q, track.v, track.a)])
+
+    return jax.jit(read), jax.jit(jax.jacfwd(read)), jax.jit(jax.jacrev(read))
+
+
+def central(f, p, h):
+    """Central differences of fourth order."""
+    flat = np.array(p).ravel()
+    columns = []
+    for i in range(flat.size):
+        at = lambda x, i=i: np.array(
+            f(jnp.asarray(np.where(np.arange(flat.size) == i, flat + x, flat).reshape(p.shape)))
+        )
+        columns.append((8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h))
+    return np.stack(columns, -1).reshape(-1, *p.shape)
+
+
+CASES = {
+    "four-bar": (planar_four_bar, lambda p: mbs.constant_speed(2.0, 0.9), "coupler", (1.0, 0.7), FOUR_BAR),
+    "slider-crank": (planar_slider_crank, lambda p: mbs.constant_speed(2.0, 0.9), "coupler", (1.0, 0.7), SLIDER_CRANK),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_point_velocity_and_acceleration_in_all_lengths_and_frames(case):
+    *problem, p = case
+    value, forward, reverse = readings(*problem)
+    F, R, C = forward(p), reverse(p), central(value, p, 1e-3)
+    scale = np.maximum(1, np.abs(C))
+    np.testing.assert_allclose(F / scale, R / scale, atol=1e-12)
+    np.testing.assert_allclose(F / scale, C / scale, atol=1e-7)
+
+
+def spatial_from(p):
+    """The spatial slider-crank with all its 4x4 frames moved by small poses, and its rod and eye lengths."""
+    mech = spatial_slider_crank(0.3)
+
+    def nudge(X, w):
+        R = mbs.frames.quaternion_matrix(mbs.frames.quaternion_exp(w[:3]))
+        return mbs.frames.compose(X, mbs.frames.pose(R, w[3:]))
+
+    joints = []
+    for i, joint in enumerate(mech.joints):
+        frames = [nudge(f, p[2 * i + k]) for k, f in enumerate((joint.frame_a, joint.frame_b))]
+        joints.append(mbs.Joint(joint.name, joint.body_a, joint.body_b, joint.pair, *frames, start=joint.start))
+    return mbs.Mechanism(mech.bodies, joints, mech.gauges)
+
+
+SPATIAL = jnp.asarray(np.random.default_rng(1).normal(size=(8, 6)) * 1e-2)
+
+
+@pytest.mark.slow
+def test_spatial_point_velocity_and_acceleration_in_all_frames():
+    value, forward, reverse = readings(spatial_from, lambda p: mbs.constant_speed(2.0, 1.5), "rod", (0.05, 0.02, 0.01))
+    F, R, C = forward(SPATIAL), reverse(SPATIAL), central(value, SPATIAL, 1e-3)
+    np.testing.assert_allclose(F, R, atol=1e-11)
+    np.testing.assert_allclose(F, C, atol=1e-7)
+
+
+def test_hessian_of_an_assembled_position():
+    """Second derivatives of a triangle's angle in its sides, against the law of cosines."""
+
+    def angle(sides):
+        a, b, c = sides
+        triangle = mbs.Mechanism(
+            bodies("left", "right"),
+            [
+                mbs.Revolute("A", "ground", "left", start=1.0),
+                mbs.Revolute("B", "ground", "right", (c, 0.0), start=2.0),
+                mbs.Revolute("C", "left", "right", (a, 0.0), (b, 0.0), start=1.0),
+            ],
+        )
+        return mbs.assemble(triangle)["A"]
+
+    def law_of_cosines(sides):
+        a, b, c = sides
+        return jnp.arccos((a**2 + c**2 - b**2) / (2 * a * c))
+
+    sides = jnp.array([3.1, 3.9, 5.2])
+    for derivative in (jax.grad, jax.hessian, lambda f: jax.jacfwd(jax.jacfwd(f)), lambda f: jax.jacrev(jax.jacrev(f))):
+        np.testing.assert_allclose(derivative(angle)(sides), derivative(law_of_cosines)(sides), atol=1e-11)
+
+
+def test_hessian_of_a_motion_against_differences_of_its_gradient():
+    def angle(p):
+        motion = mbs.kinematics(planar_four_bar(FOUR_BAR.at[2, 0].set(p[0]).at[4, 0].set(p[1])), DRIVE, TS, throw=False)
+        return motion["D"].q[1]
+
+    p, h = jnp.array([2.0, 4.0]), 1e-4
+    gradient = jax.jit(jax.grad(angle))
+    differences = np.stack([(gradient(p + h * e) - gradient(p - h * e)) / (2 * h) for e in np.eye(2)])
+    np.testing.assert_allclose(jax.jit(jax.hessian(angle))(p), differences, rtol=1e-6)
+
+
+DRIVE = {"A": mbs.constant_speed(2.0, 0.9)}
+
+
+def test_drivers_and_times_are_differentiable_too():
+    """d/d(speed), d/d(start) and d/dt of a slider-crank, against its closed form; a lambda may close over them."""
+
+    def travel(w, start, t):
+        mech = mbs.Mechanism(
+            bodies("crank", "coupler", "slider"),
+            [
+                mbs.Revolute("A", "ground", "crank"),
+                mbs.Revolute("B", "crank", "coupler", (2.0, 0.0)),
+                mbs.Revolute("C", "coupler", "slider", (3.5, 0.0)),
+                mbs.Prismatic("D", "ground", "slider", start=5.0),
+            ],
+        )
+        motion = mbs.kinematics(mech, {"A": lambda s: start + w * s + 0.1 * s**2}, jnp.stack([t, t + 0.1]), throw=False)
+        return motion["D"].q[1]
+
+    def closed_form(w, start, t):
+        angle = start + w * (t + 0.1) + 0.1 * (t + 0.1) ** 2
+        return 2 * jnp.cos(angle) + jnp.sqrt(3.5**2 - 4 * jnp.sin(angle) ** 2)
+
+    at = (1.3, 0.4, 0.2)
+    assert float(travel(*at)) == pytest.approx(float(closed_form(*at)), abs=1e-12)
+    for mode in (jax.jacfwd, jax.jacrev):
+        found = jax.jit(mode(travel, argnums=(0, 1, 2)))(*at)
+        np.testing.assert_allclose(found, jax.grad(closed_form, argnums=(0, 1, 2))(*at), atol=1e-12)
+
+
+def test_lanes_equal_single_runs_and_jit_equals_eager():
+    def read(p):
+        motion = mbs.kinematics(planar_four_bar(p), DRIVE, TS, throw=False)
+        return motion.q, motion.v, motion.a, motion.stopped_at
+
+    variants = FOUR_BAR + 0.02 * jax.random.normal(jax.random.key(0), (5, *FOUR_BAR.shape))
+    single = [read(p) for p in variants]
+    for i, many in enumerate(jax.jit(jax.vmap(read))(variants)):
+        np.testing.assert_allclose(many, np.stack([s[i] for s in single]), atol=1e-12)
+
+
+def test_lanes_may_lock_while_others_run_on():
+    def read(rod):
+        from tests.mechanisms import slider_crank, turn
+
+        motion = mbs.kinematics(
+            slider_crank(2.0, rod), {"A": turn(1.0)}, jnp.linspace(0, 6.0, 25), estimate={"P": 5.0}, throw=False
+        )
+        return motion["P"].q, motion.stopped_at
+
+    rods = jnp.array([1.9, 2.1, 1.0])
+    travel, stopped = jax.jit(jax.vmap(read))(rods)
+    np.testing.assert_allclose(stopped, [np.arcsin(0.95), np.inf, np.arcsin(0.5)], atol=1e-8)
+    for row, rod, stop in zip(travel, rods, stopped, strict=True):
+        t = np.linspace(0, 6.0, 25)
+        with np.errstate(invalid="ignore"):
+            expected = 2 * np.cos(t) + np.sqrt(rod**2 - 4 * np.sin(t) ** 2)
+        np.testing.assert_allclose(row[t < stop], expected[t < stop], atol=1e-11)
+        assert np.isnan(row[t > stop]).all()
+    slope = jax.jit(jax.grad(lambda r: read(r)[1]))(1.9)
+    assert float(slope) == pytest.approx(0.5 / np.sqrt(1 - 0.95**2), rel=5e-5)
