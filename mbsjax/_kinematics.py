@@ -237,9 +237,8 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
     span = ts[-1] - ts[0]
     eps = jnp.finfo(q0.dtype).eps
     least, converged = 5e4 * eps * jnp.where(span > 0, span, 1.0), _CONVERGED * eps**0.5
-    sizes = problem.spread(
-        jnp.ones((len(problem.unknown), *closed.shape)), jnp.ones((len(problem.columns), *closed.shape))
-    )
+    ones = [jnp.ones((n, *closed.shape)) for n in (len(problem.unknown), len(problem.columns))]
+    per_size = 1 / problem.spread(*ones)
 
     def newton(q: Array, turns: Turns, t: Array) -> tuple[Array, Array]:
         """The correction of the position, and the velocity there."""
@@ -256,40 +255,45 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         y = problem.place(problem.system.retract(s.q, d), s.t + h)
         return s._replace(h=h, d=d, y=y, last=jnp.full_like(h, jnp.inf), k=jnp.zeros_like(s.k))
 
-    def correct(s: _State, t_next: Array) -> _State:
-        t = s.t + s.h
+    def going(s: _State, t_next: Array) -> Array:
+        return ((s.t < t_next) | s.fresh) & ~s.stuck & (s.count < max_steps)
+
+    def correct(s: _State, t_next: Array, t_after: Array) -> _State:
+        """One Newton correction of the step being tried, and what follows from it: the next correction, a shorter
+        step, or the next step, which after the output is the one to the output after it."""
+        active, t = going(s, t_next), s.t + s.h
         d, v = newton(s.y, s.turns, t)
         y = problem.system.retract(s.y, d)
-        size, ahead = (jnp.max(jnp.abs(x / sizes), 0, initial=0.0) for x in (d, s.d))
+        size, ahead = (jnp.max(jnp.abs(x * per_size), 0, initial=0.0) for x in (d, s.d))
         limit = jnp.where(s.k == 0, _FIRST * ahead, _CONTRACTION * s.last)
-        done = size <= converged
-        failed = ~done & ~((size <= limit) & (s.k < _CORRECTIONS))  # also where size is NaN
-        t = jnp.where(t >= t_next - least, t_next, t)
-        on = s._replace(t=t, q=y, v=v, back=s.h, moved=s.d + d, v_back=s.v, fresh=jnp.zeros_like(s.fresh))
-        on = _where(s.fresh, on._replace(back=jnp.ones_like(s.h), moved=v, v_back=v), on)  # no past: straight on
-        anew = trial(_where(done, on, s), jnp.where(done, jnp.minimum(2 * s.h, t_next - t), s.h / 2))
-        going = s._replace(d=s.d + d, y=y, last=size, k=s.k + 1)
-        s = _where(done | failed, anew, going)
-        return s._replace(count=s.count + 1, stuck=failed & (s.h < least))  # h is halved by now
+        done = (size <= converged) & active
+        failed = ~(size <= jnp.maximum(limit, converged)) | (s.k >= _CORRECTIONS)  # also where size is NaN
+        failed = failed & ~done & active
+        arrived = t >= t_next - least
+        t = jnp.where(arrived, t_next, t)
+        # with no past yet, straight on
+        back, moved, v_back = (jnp.where(s.fresh, a, b) for a, b in ((1.0, s.h), (v, s.d + d), (v, s.v)))
+        on = s._replace(t=t, q=y, v=v, back=back, moved=moved, v_back=v_back, fresh=jnp.zeros_like(s.fresh))
+        h = jnp.where(arrived, t_after - t, jnp.minimum(2 * s.h, t_next - t))
+        anew = trial(_where(done, on, s), jnp.where(done, h, s.h / 2))
+        same = s._replace(d=s.d + d, y=y, last=size, k=s.k + 1)
+        over = done | failed
+        s = anew._replace(
+            **{x: jnp.where(over, getattr(anew, x), getattr(same, x)) for x in ("h", "d", "y", "last", "k")}
+        )
+        stuck = s.stuck | (failed & (s.h < least))  # h is halved by now
+        return s._replace(turns=problem.system.turns(s.y), count=s.count + active, stuck=stuck)
 
-    def to_output(s: _State, t_next: Array) -> tuple[_State, tuple[Array, Array]]:
-        def going(s: _State) -> Array:
-            return ((s.t < t_next) | s.fresh) & ~s.stuck & (s.count < max_steps)
-
-        def step(s: _State) -> _State:
-            s = _where(going(s), correct(s, t_next), s)
-            return s._replace(turns=problem.system.turns(s.y))
-
-        s = _where(s.stuck, s, trial(s._replace(count=jnp.zeros_like(s.count)), t_next - s.t))
-        s = s._replace(turns=problem.system.turns(s.y))
-        s = jax.lax.while_loop(lambda s: jnp.any(going(s)), step, s)
+    def to_output(s: _State, times: tuple[Array, Array]) -> tuple[_State, tuple[Array, Array]]:
+        s = s._replace(count=jnp.where(s.stuck, s.count, 0))
+        s = jax.lax.while_loop(lambda s: jnp.any(going(s, times[0])), lambda s: correct(s, *times), s)
         s = s._replace(stuck=s.stuck | (s.count >= max_steps))
         return s, (s.q, ~s.stuck)
 
-    one, none, v = jnp.ones_like(ts[0]), jnp.zeros(closed.shape, int), jnp.zeros_like(sizes)
+    one, none, v = jnp.ones_like(ts[0]), jnp.zeros(closed.shape, int), jnp.zeros_like(per_size)
     turns = problem.system.turns(q0)
     start = _State(ts[0], q0, v, one, v, v, 0 * one, v, q0, turns, one, none, none, closed, ~closed)
-    end, (q, alive) = jax.lax.scan(to_output, start, ts)
+    end, (q, alive) = jax.lax.scan(to_output, start, (ts, jnp.concatenate([ts[1:], ts[-1:]])))
     t = end.t + end.h
     targets = [x for _, x in problem.targets(t)]
     finite = jnp.all(jnp.isfinite(jnp.stack([*problem.prescribed(t), *targets, t])), 0)

@@ -53,7 +53,7 @@ def _written_out(A: Float[Array, "n n *lanes"]) -> Callable[[Array], Array]:
         column = A[k:, k]
         for m in range(k):
             column = column - L[m][k - m] * L[m][k - m :]
-        seen = column[0] > 1e-14 * A[k, k]
+        seen = ~(column[0] <= 1e-14 * A[k, k])  # NaN is seen, and told
         pivot = jnp.sqrt(jnp.where(seen, column[0], 1.0))
         pivots.append((seen, pivot))
         L.append(column / pivot)

@@ -47,9 +47,9 @@ class Mechanism(eqx.Module):
 
     def __init__(
         self,
-        bodies: Iterable[Body],
-        joints: Iterable[Joint],
-        gauges: Iterable[AbstractGauge] = (),
+        bodies: Iterable[Any],
+        joints: Iterable[Any],
+        gauges: Iterable[Any] = (),
         *,
         planar: bool | None = None,
     ):

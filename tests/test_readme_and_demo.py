@@ -1,0 +1,36 @@
+"""What a newcomer tries first works as it is printed."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+
+def test_example_of_the_readme_prints_what_it_says(capsys):
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S).group(1)
+    exec(compile(code, "README.md", "exec"), {})
+    printed = [float(x) for x in capsys.readouterr().out.split()]
+    np.testing.assert_allclose(printed, [4.0, 1.25], atol=1e-12)
+
+
+@pytest.mark.slow
+def test_demo_prints_its_tables_and_writes_its_picture(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "mbsjax.demo"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert (tmp_path / "out" / "demo.png").stat().st_size > 10_000
+    rows = [line.split() for line in done.stdout.splitlines() if re.match(r"\s+\d+\s+-?\d+\.\d{6}", line)]
+    assert len(rows) == 14
+    # the slider-crank, 1 and 3: travel and its rates at a crank angle of 60 degrees
+    travel = lambda x: jnp.cos(x) + jnp.sqrt(9 - jnp.sin(x) ** 2)
+    angle = jnp.pi / 3
+    expected = [travel(angle), jax.grad(travel)(angle), jax.grad(jax.grad(travel))(angle)]
+    np.testing.assert_allclose([float(x) for x in rows[8][1:4]], expected, atol=1e-6)
