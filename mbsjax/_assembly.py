@@ -113,10 +113,10 @@ def close(
 
 
 def search(
-    problem: Problem, q: Float[Array, " nq"], t: Float[Array, ""], max_steps: int
+    problem: Problem, q: Float[Array, " nq"], t: Float[Array, ""], max_steps: int, free: Array | float = 1.0
 ) -> tuple[Array, Array, Array, Array]:
     """Levenberg-Marquardt, with a damping that fades with the square of the residual. Gives the position, the
-    steps it took, whether it is closed, and its residual, scaled."""
+    steps it took, whether it is closed, and its residual, scaled. Unknowns where `free` is zero stay put."""
     goal = 500 * jnp.finfo(q.dtype).eps
 
     def norm(r: Array) -> Array:
@@ -126,6 +126,7 @@ def search(
         """Judges a trial position, and sets out for the next."""
         q, r, J, trial, factor, k, _ = state
         r_new, J_new, _ = problem.linearise(trial, t, afar=True)
+        J_new = J_new * free
         better = ~(jnp.sum(r_new * r_new) >= jnp.sum(r * r))
         q, r, J = (jnp.where(better, new, old) for new, old in ((trial, q), (r_new, r), (J_new, J)))
         factor = jnp.where(better, factor / 4, factor * 8)

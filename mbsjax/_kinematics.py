@@ -7,11 +7,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from ._assembly import close, explain
 from ._drive import Problem, frozen, problem as make_problem, root
-from ._linalg import least_squares
+from ._linalg import determinant, least_squares, product
 from ._mechanism import Mechanism
 from ._mobility import check_drivers
 from ._precision import as_float, is_concrete
@@ -26,8 +26,8 @@ class Motion(eqx.Module):
     - `ts`: the output times.
     - `q`, `v`, `a`: stored coordinates of all joints, velocities and accelerations of all freedoms.
     - `residual`: the largest residual of a loop or gauge at each time, in the mechanism's units.
-    - `crossed`: for each interval of the grid, whether the motion passed a singular position in it where
-        it could have taken another branch; see [`mbsjax.Motion.bifurcations`][].
+    - `crossed_at`: for each output time, when on the way to it the motion passed a singular position from which
+        it could have gone on along another branch; infinite if it did not. See [`mbsjax.Motion.bifurcations`][].
     - `stopped_at`: when the mechanism locked; infinite if it did not.
     - `result`: a member of [`mbsjax.RESULTS`][].
 
@@ -42,7 +42,7 @@ class Motion(eqx.Module):
     v: Float[Array, "times nv"]
     a: Float[Array, "times nv"]
     residual: Float[Array, " times"]
-    crossed: Bool[Array, " intervals"]
+    crossed_at: Float[Array, " times"]
     stopped_at: Float[Array, ""]
     result: RESULTS
 
@@ -76,9 +76,9 @@ class Motion(eqx.Module):
         return Configuration(self.mech, self.q[i])
 
     def bifurcations(self) -> list[float]:
-        """When the motion passed a position from which it could have gone on along another branch."""
-        intervals = np.flatnonzero(np.asarray(self.crossed))
-        return [float(_date_crossing(self.problem, self.q, self.v, self.ts, int(i))) for i in intervals]
+        """When the motion passed a position from which it could have gone on along another branch, to about 1e-8 of
+        the time covered."""
+        return [float(t) for t in self.crossed_at if np.isfinite(t)]
 
     def _read(self, reader: AbstractReader) -> Track:
         return _tracks(reader, self.q, self.v, self.a)
@@ -149,10 +149,10 @@ def kinematics(
 
 @eqx.filter_jit
 def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int):
-    """Phase one finds the positions and is never differentiated; phase two, all times at once, polishes
-    them, takes the rates, and carries the derivatives."""
+    """Phase one finds the positions and is never differentiated; phase two, all times at once, takes the
+    rates and carries the derivatives."""
     problem_, q0_, ts_ = frozen((problem, q0, ts))
-    found, alive, last, stopped_at, why = follow(problem_, q0_, ts_, closed, max_steps)
+    found, alive, crossed_at, last, stopped_at, why = follow(problem_, q0_, ts_, closed, max_steps)
     stopped_at = _lock_date(problem, last, stopped_at)
     code = RESULTS.successful
     for i, name in enumerate(_CODES):
@@ -160,36 +160,34 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int):
     code = RESULTS.where(closed, code, RESULTS.not_assembled)
     safe = jnp.where(alive[:, None], found, q0_)  # a harmless position for the rows that are not there
 
-    def polish(q: Array, t: Array, there: Array):
+    def complete(q: Array, t: Array, there: Array):
         t = jnp.where(there, t, ts[0])
         q = root(problem, q, t)
-        v, a, r, J = _rates(problem, q, t)
+        v, a, r = _rates(problem, q, t)
         r = r * problem.system.row_sizes(problem.gauges)
-        return q, v, a, jnp.max(jnp.abs(r), initial=0.0), J
+        return q, v, a, jnp.max(jnp.abs(r), initial=0.0)
 
-    q, v, a, residual, J = jax.vmap(polish)(safe, ts, alive)
-    J = jax.lax.stop_gradient(J)
-    sign = jnp.linalg.slogdet(jnp.einsum("tmi,tmj->tij", J[:-1], J[1:]))[0]
-    crossed = (sign < 0) & alive[1:]
+    q, v, a, residual = jax.vmap(complete)(safe, ts, alive)
     q, v, a = (jnp.where(alive[:, None], x, jnp.nan) for x in (q, v, a))
-    return q, v, a, jnp.where(alive, residual, jnp.nan), crossed, stopped_at, code
+    return q, v, a, jnp.where(alive, residual, jnp.nan), crossed_at, stopped_at, code
 
 
-def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array, Array]:
-    """Velocities and accelerations of all freedoms, with the residual and the Jacobian (Haug 3.6)."""
+def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
+    """Velocities and accelerations of all freedoms, and the residual (Haug 3.6)."""
     r, J, in_time = problem.linearise(q, t)
     _, driven_v, driven_a = second(lambda s: problem.prescribed(t + s))
     solve = least_squares(J, refine=1)
     v = problem.spread(-solve(in_time[:, None])[:, 0], driven_v)
     a = problem.spread(jnp.zeros(len(problem.unknown)), driven_a)
     curve = problem.second_rate(q, v, a, t)
-    return v, problem.spread(-solve(curve[:, None])[:, 0], driven_a), r, J
+    return v, problem.spread(-solve(curve[:, None])[:, 0], driven_a), r
 
 
 class _State(NamedTuple):
     t: Array  # the last accepted time,
     q: Array  # position
-    v: Array  # and velocity;
+    v: Array  # velocity
+    J: Array  # and Jacobian;
     back: Array  # the step that led there: its time,
     moved: Array  # its displacement,
     v_back: Array  # and the velocity before it;
@@ -200,6 +198,7 @@ class _State(NamedTuple):
     last: Array  # the size of the last correction
     k: Array  # and how many there were;
     count: Array  # of all corrections since the last output
+    crossed_at: Array  # when the Jacobian last changed its sign
     fresh: Array  # whether not even the first position was corrected
     stuck: Array
 
@@ -208,6 +207,7 @@ _CONVERGED = 20  # times the root of the machine's precision: the next correctio
 _FIRST = 0.3  # a step is trusted if its first correction is within this part of what was predicted
 _CONTRACTION = 0.25  # and every further one within this part of the one before
 _CORRECTIONS = 6
+_CROSSING = 1e-5  # of the time covered: a change of sign of the Jacobian in a longer step may be a turn not seen
 
 
 def follow(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int):
@@ -236,16 +236,17 @@ def follow(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
 def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int):
     span = ts[-1] - ts[0]
     eps = jnp.finfo(q0.dtype).eps
-    least, converged = 5e4 * eps * jnp.where(span > 0, span, 1.0), _CONVERGED * eps**0.5
+    span = jnp.where(span > 0, span, 1.0)
+    least, shortest, converged = 5e4 * eps * span, _CROSSING * span, _CONVERGED * eps**0.5
     ones = [jnp.ones((n, *closed.shape)) for n in (len(problem.unknown), len(problem.columns))]
     per_size = 1 / problem.spread(*ones)
 
-    def newton(q: Array, turns: Turns, t: Array) -> tuple[Array, Array]:
-        """The correction of the position, and the velocity there."""
+    def newton(q: Array, turns: Turns, t: Array) -> tuple[Array, Array, Array]:
+        """The correction of the position, the velocity, and the Jacobian there."""
         r, J, in_time = problem.linearise(q, t, turns)
         both = -least_squares(J)(jnp.stack([r, in_time], 1))
         speeds = jax.jvp(problem.prescribed, (t,), (jnp.ones_like(t),))[1]
-        return problem.spread(both[:, 0]), problem.spread(both[:, 1], speeds)
+        return problem.spread(both[:, 0]), problem.spread(both[:, 1], speeds), J
 
     def trial(s: _State, h: Array) -> _State:
         """A step by h, predicted by the cubic through the last two positions and velocities."""
@@ -262,18 +263,22 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         """One Newton correction of the step being tried, and what follows from it: the next correction, a shorter
         step, or the next step, which after the output is the one to the output after it."""
         active, t = going(s, t_next), s.t + s.h
-        d, v = newton(s.y, s.turns, t)
+        d, v, J = newton(s.y, s.turns, t)
         y = problem.system.retract(s.y, d)
         size, ahead = (jnp.max(jnp.abs(x * per_size), 0, initial=0.0) for x in (d, s.d))
-        limit = jnp.where(s.k == 0, _FIRST * ahead, _CONTRACTION * s.last)
-        done = (size <= converged) & active
-        failed = ~(size <= jnp.maximum(limit, converged)) | (s.k >= _CORRECTIONS)  # also where size is NaN
-        failed = failed & ~done & active
+        limit = jnp.where(s.k == 0, _FIRST * ahead + 100 * converged, _CONTRACTION * s.last)
+        before, after = _determinants(s.J, J)
+        crossed = (before * after < 0) & ~s.fresh
+        done = (size <= converged) & active & ~(crossed & (s.h > shortest))
+        going_well = (size <= limit) & (size > converged) & (s.k < _CORRECTIONS)  # not where size is NaN
+        failed = ~going_well & ~done & active
         arrived = t >= t_next - least
         t = jnp.where(arrived, t_next, t)
         # with no past yet, straight on
         back, moved, v_back = (jnp.where(s.fresh, a, b) for a, b in ((1.0, s.h), (v, s.d + d), (v, s.v)))
-        on = s._replace(t=t, q=y, v=v, back=back, moved=moved, v_back=v_back, fresh=jnp.zeros_like(s.fresh))
+        on = s._replace(t=t, q=y, v=v, J=J, back=back, moved=moved, v_back=v_back, fresh=jnp.zeros_like(s.fresh))
+        where = before / jnp.where(crossed, before - after, 1.0)
+        on = on._replace(crossed_at=jnp.where(crossed, s.t + where * s.h, s.crossed_at))
         h = jnp.where(arrived, t_after - t, jnp.minimum(2 * s.h, t_next - t))
         anew = trial(_where(done, on, s), jnp.where(done, h, s.h / 2))
         same = s._replace(d=s.d + d, y=y, last=size, k=s.k + 1)
@@ -284,26 +289,35 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         stuck = s.stuck | (failed & (s.h < least))  # h is halved by now
         return s._replace(turns=problem.system.turns(s.y), count=s.count + active, stuck=stuck)
 
-    def to_output(s: _State, times: tuple[Array, Array]) -> tuple[_State, tuple[Array, Array]]:
-        s = s._replace(count=jnp.where(s.stuck, s.count, 0))
+    def to_output(s: _State, times: tuple[Array, Array]) -> tuple[_State, tuple[Array, Array, Array]]:
+        s = s._replace(count=jnp.where(s.stuck, s.count, 0), crossed_at=jnp.full_like(s.t, jnp.inf))
         s = jax.lax.while_loop(lambda s: jnp.any(going(s, times[0])), lambda s: correct(s, *times), s)
         s = s._replace(stuck=s.stuck | (s.count >= max_steps))
-        return s, (s.q, ~s.stuck)
+        return s, (s.q, ~s.stuck, s.crossed_at)
 
     one, none, v = jnp.ones_like(ts[0]), jnp.zeros(closed.shape, int), jnp.zeros_like(per_size)
     turns = problem.system.turns(q0)
-    start = _State(ts[0], q0, v, one, v, v, 0 * one, v, q0, turns, one, none, none, closed, ~closed)
-    end, (q, alive) = jax.lax.scan(to_output, start, (ts, jnp.concatenate([ts[1:], ts[-1:]])))
+    J = jnp.zeros((problem.system.row_sizes(problem.gauges).shape[0], len(problem.unknown), *closed.shape))
+    start = _State(ts[0], q0, v, J, one, v, v, 0 * one, v, q0, turns, one, none, none, one, closed, ~closed)
+    end, (q, alive, crossed_at) = jax.lax.scan(to_output, start, (ts, jnp.concatenate([ts[1:], ts[-1:]])))
     t = end.t + end.h
     targets = [x for _, x in problem.targets(t)]
     finite = jnp.all(jnp.isfinite(jnp.stack([*problem.prescribed(t), *targets, t])), 0)
     why = jnp.where(end.count >= max_steps, _CODES.index("max_steps_reached"), _CODES.index("locked"))
     why = jnp.where(end.stuck, jnp.where(finite, why, _CODES.index("nonfinite")), 0)
     stopped_at = jnp.where(end.stuck, t, jnp.inf)
-    return q, alive, end.q, stopped_at, why
+    return q, alive, crossed_at, end.q, stopped_at, why
 
 
 _CODES = ("successful", "locked", "max_steps_reached", "nonfinite")
+
+
+def _determinants(J_before: Array, J: Array) -> tuple[Array, Array]:
+    """Two numbers of one sign, unless a singular position lies between the two Jacobians."""
+    if J.shape[0] == J.shape[1]:
+        return determinant(J_before), determinant(J)
+    J_T = jnp.swapaxes(J_before, 0, 1)
+    return determinant(product(J_T, J_before)), determinant(product(J_T, J))
 
 
 def _where(condition: Array, a: _State, b: _State) -> _State:
@@ -332,30 +346,6 @@ def _lock_date_jvp(primals, tangents):
     _, r_dot = eqx.filter_jvp(lambda p: p.residual(q, now), (problem,), (tangents[0],))
     lag = jnp.dot(beta, r_dot) / jnp.where(stopped, jnp.dot(beta, in_time), 1.0)
     return t, jnp.where(stopped, -lag, 0.0)
-
-
-@eqx.filter_jit
-def _date_crossing(problem: Problem, q: Array, v: Array, ts: Array, i: int) -> Array:
-    """When the Jacobian became singular within interval number i of the grid, by bisection."""
-    h = ts[i + 1] - ts[i]
-    before = problem.linearise(q[i], ts[i])[1]
-
-    def position(s: Array) -> Array:
-        # only flat neighbours are interpolated well enough; Newton mends the rest
-        y = problem.place(problem.system.retract(q[i], s * h * v[i]), ts[i] + s * h)
-        for _ in range(8):
-            y = root(problem, y, ts[i] + s * h)
-        return y
-
-    def halve(_, bounds):
-        low, high = bounds
-        middle = (low + high) / 2
-        J = problem.linearise(position(middle), ts[i] + middle * h)[1]
-        same = jnp.linalg.slogdet(before.T @ J)[0] > 0
-        return jnp.where(same, middle, low), jnp.where(same, high, middle)
-
-    low, high = jax.lax.fori_loop(0, 50, halve, (jnp.zeros(()), jnp.ones(())))
-    return ts[i] + h * (low + high) / 2
 
 
 @eqx.filter_jit

@@ -26,19 +26,36 @@ def least_squares(
     if n == 0:
         return lambda B: jnp.zeros((0, *B.shape[1:]), B.dtype)
     J_T = jnp.swapaxes(J, 0, 1)
-    A = _product(J_T, J) + damping * wide(np.eye(n), lanes)
+    A = product(J_T, J) + damping * wide(np.eye(n), lanes)
     solve = _written_out(A) if n <= _UNROLLED else _factored(A)
 
     def solution(B: Float[Array, "m k *lanes"]) -> Float[Array, "n k *lanes"]:
-        X = solve(_product(J_T, B))
+        X = solve(product(J_T, B))
         for _ in range(refine):
-            X = X + solve(_product(J_T, B - _product(J, X)))
+            X = X + solve(product(J_T, B - product(J, X)))
         return X
 
     return solution
 
 
-def _product(A: Float[Array, "m n *lanes"], B: Float[Array, "n k *lanes"]) -> Float[Array, "m k *lanes"]:
+def determinant(A: Float[Array, "n n *lanes"]) -> Float[Array, "*lanes"]:
+    """det A."""
+    n = A.shape[0]
+    if n == 0:
+        return jnp.ones(A.shape[2:])
+    if n == 1:
+        return A[0, 0]
+    if n == 2:
+        return A[0, 0] * A[1, 1] - A[0, 1] * A[1, 0]
+    if n == 3:
+        a, b, c = A
+        return (
+            a[0] * (b[1] * c[2] - b[2] * c[1]) + a[1] * (b[2] * c[0] - b[0] * c[2]) + a[2] * (b[0] * c[1] - b[1] * c[0])
+        )
+    return jnp.linalg.det(jnp.moveaxis(A, (0, 1), (-2, -1)))
+
+
+def product(A: Float[Array, "m n *lanes"], B: Float[Array, "n k *lanes"]) -> Float[Array, "m k *lanes"]:
     if max(*A.shape[:2], *B.shape[:2]) > _UNROLLED:
         return jnp.einsum("mn...,nk...->mk...", A, B)
     return jnp.sum(A[:, :, None] * B[None], 1)

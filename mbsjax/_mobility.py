@@ -176,11 +176,13 @@ def _search(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array, 
 
 @eqx.filter_jit
 def _generic(problem: Problem, q: Array, t: Array) -> Array:
-    """An assembled position next to q, reached along a random direction that the loops allow."""
+    """An assembled position next to q: a random direction that the loops allow, and the coordinate that moves most
+    along it held, so that a singular q does not draw it back."""
     _, J, _ = problem.linearise(q, t)
     push = jax.random.normal(jax.random.key(0), (J.shape[1],))
     allowed = push - jnp.linalg.pinv(J, rtol=1e-7) @ (J @ push) if J.shape[0] else push
-    near, _, closed, _ = search(problem, problem.move(q, 1e-2 * allowed), t, 200)
+    held = jnp.arange(len(push)) == jnp.argmax(jnp.abs(allowed))
+    near, _, closed, _ = search(problem, problem.move(q, 2e-2 * allowed / jnp.max(jnp.abs(allowed))), t, 200, ~held)
     return jnp.where(closed, near, q)
 
 

@@ -203,9 +203,9 @@ def test_spatial_slider_crank_locks_if_its_rod_does_not_span_the_crank():
     """Section 10.2.4: the shortest rod that lets the crank turn is 0.236205."""
     shortest = IN_LINE + 0.08
     assert shortest == pytest.approx(0.236205, abs=5e-7)
-    longer = run(spatial_slider_crank(shortest + 1e-3), {"A": turn(start=pi / 2)}, SECOND)
-    same_motion([x[:, 0] for x in longer.point("slider")], rates(spatial(shortest + 1e-3), SECOND))
-    rod = shortest - 1e-3
+    longer = run(spatial_slider_crank(shortest + 1e-4), {"A": turn(start=pi / 2)}, SECOND)
+    same_motion([x[:, 0] for x in longer.point("slider")], rates(spatial(shortest + 1e-4), SECOND))
+    rod = shortest - 1e-4
     shorter = run(spatial_slider_crank(rod), {"A": turn(start=pi / 2)}, SECOND, throw=False)
     assert bool(shorter.result == mbs.RESULTS.locked)
     # rod^2 = IN_LINE^2 + 0.08^2 + 2 IN_LINE 0.08 cos(a - b), where b is the direction of the pivot
