@@ -57,6 +57,17 @@ class Problem(eqx.Module):
     def unknown(self) -> np.ndarray:
         return np.setdiff1d(np.arange(len(self.system.layout.lengths)), self.columns)
 
+    @property
+    def lone(self) -> tuple[tuple[int, int], ...]:
+        """Rows and unknowns that can be left for last: the angle of a revolute chord is an unknown of one row only,
+        its loop's rotation about it, whatever the other unknowns do."""
+        plan = self.system.layout
+        about = plan.group.n_rotations - 1
+        columns = [int(plan.columns[chord][0]) for chord in plan.hinges]
+        rows = [plan.topology.chords.index(chord) * plan.group.rows + about for chord in plan.hinges]
+        unknown = self.unknown.tolist()
+        return tuple((row, unknown.index(c)) for row, c in zip(rows, columns, strict=True) if c in unknown)
+
     def prescribed(self, t: Float[Array, "*lanes"]) -> Float[Array, "nd *lanes"]:
         """Where the drivers want their coordinates."""
         return _values(self.functions, t)

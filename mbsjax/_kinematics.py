@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from ._assembly import close, explain
 from ._drive import Problem, frozen, problem as make_problem, root
-from ._linalg import determinant, least_squares, product
+from ._linalg import determinant, least_squares, lone_last, product, without
 from ._mechanism import Mechanism
 from ._mobility import check_drivers
 from ._precision import as_float, is_concrete
@@ -242,11 +242,11 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
     per_size = 1 / problem.spread(*ones)
 
     def newton(q: Array, turns: Turns, t: Array) -> tuple[Array, Array, Array]:
-        """The correction of the position, the velocity, and the Jacobian there."""
+        """The correction of the position, the velocity, and the Jacobian there, as far as it can be singular."""
         r, J, in_time = problem.linearise(q, t, turns)
-        both = -least_squares(J)(jnp.stack([r, in_time], 1))
+        both = -lone_last(J, jnp.stack([r, in_time], 1), problem.lone)
         speeds = jax.jvp(problem.prescribed, (t,), (jnp.ones_like(t),))[1]
-        return problem.spread(both[:, 0]), problem.spread(both[:, 1], speeds), J
+        return problem.spread(both[:, 0]), problem.spread(both[:, 1], speeds), without(J, problem.lone)
 
     def trial(s: _State, h: Array) -> _State:
         """A step by h, predicted by the cubic through the last two positions and velocities."""
@@ -297,7 +297,8 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
 
     one, none, v = jnp.ones_like(ts[0]), jnp.zeros(closed.shape, int), jnp.zeros_like(per_size)
     turns = problem.system.turns(q0)
-    J = jnp.zeros((problem.system.row_sizes(problem.gauges).shape[0], len(problem.unknown), *closed.shape))
+    shape = (problem.system.row_sizes(problem.gauges).shape[0], len(problem.unknown), *closed.shape)
+    J = without(jnp.zeros(shape), problem.lone)
     start = _State(ts[0], q0, v, J, one, v, v, 0 * one, v, q0, turns, one, none, none, one, closed, ~closed)
     end, (q, alive, crossed_at) = jax.lax.scan(to_output, start, (ts, jnp.concatenate([ts[1:], ts[-1:]])))
     t = end.t + end.h

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ._groups import wide
+from ._groups import pick, wide
 
 
 _UNROLLED = 16  # up to this many unknowns the elimination is written out, which fuses over lanes
@@ -36,6 +36,29 @@ def least_squares(
         return X
 
     return solution
+
+
+def without(J: Float[Array, "m n *lanes"], lone: tuple[tuple[int, int], ...]) -> Float[Array, "r k *lanes"]:
+    """J without these rows and columns."""
+    rows = np.setdiff1d(np.arange(J.shape[0]), [i for i, _ in lone])
+    columns = np.setdiff1d(np.arange(J.shape[1]), [j for _, j in lone])
+    return pick(pick(J, rows), columns, 1)
+
+
+def lone_last(
+    J: Float[Array, "m n *lanes"], B: Float[Array, "m k *lanes"], lone: tuple[tuple[int, int], ...]
+) -> Float[Array, "n k *lanes"]:
+    """As `least_squares(J)(B)`, where each column of `lone` (row, column) has no entry but in its row: the others
+    are found first, without that row, which the lone unknown then satisfies."""
+    rows, columns = (np.array([pair[k] for pair in lone], dtype=int) for k in range(2))
+    others = np.setdiff1d(np.arange(J.shape[1]), columns)
+    X = least_squares(without(J, lone))(pick(B, np.setdiff1d(np.arange(J.shape[0]), rows)))
+    if not lone:
+        return X
+    mine = pick(J, rows)
+    rest = pick(B, rows) - product(pick(mine, others, 1), X)
+    own = jnp.stack([mine[k, j] for k, j in enumerate(columns)])
+    return pick(jnp.concatenate([X, rest / own[:, None]]), np.argsort([*others, *columns]))
 
 
 def determinant(A: Float[Array, "n n *lanes"]) -> Float[Array, "*lanes"]:
@@ -93,11 +116,12 @@ def _written_out(A: Float[Array, "n n *lanes"]) -> Callable[[Array], Array]:
 def _factored(A: Float[Array, "n n *lanes"]) -> Callable[[Array], Array]:
     A = jnp.moveaxis(A, (0, 1), (-2, -1))
     least = 1e-14 * jnp.max(jnp.diagonal(A, axis1=-2, axis2=-1), -1)
-    factor = jnp.linalg.cholesky(A + least[..., None, None] * jnp.eye(A.shape[-1]))
+    # LU, not Cholesky, which takes a hundred times as long on some CPUs
+    lu, pivots = jax.scipy.linalg.lu_factor(A + least[..., None, None] * jnp.eye(A.shape[-1]))
+    back = jnp.vectorize(lambda lu, piv, b: jax.scipy.linalg.lu_solve((lu, piv), b), signature="(n,n),(n),(n,k)->(n,k)")
 
     def solve(B: Float[Array, "n k *lanes"]) -> Float[Array, "n k *lanes"]:
-        X = jax.scipy.linalg.cho_solve((factor, True), jnp.moveaxis(B, (0, 1), (-2, -1)))
-        return jnp.moveaxis(X, (-2, -1), (0, 1))
+        return jnp.moveaxis(back(lu, pivots, jnp.moveaxis(B, (0, 1), (-2, -1))), (-2, -1), (0, 1))
 
     return solve
 

@@ -5,6 +5,7 @@ Tracing then costs in proportion to the number of kinds of joints and the depth 
 number of joints.
 """
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from jaxtyping import Array, Float
 from ._gauge import AbstractGauge
 from ._groups import SE2, SE3, AbstractPose, expand, lanewise, one, part, pick, take, wide
 from ._joint.base import AbstractFlatPair, AbstractPair, motion
+from ._joint.revolute import RevolutePair
 from ._mechanism import Mechanism
 from ._topology import Topology
 
@@ -39,6 +41,7 @@ class Layout:
     n_free: tuple[int, ...]
     lengths: tuple[bool, ...]  # for each freedom
     gauge_bodies: tuple[tuple[str, ...], ...]
+    hinges: tuple[int, ...]  # the chords that are revolute
 
     @cached_property
     def group(self) -> type[AbstractPose]:
@@ -72,6 +75,12 @@ class Layout:
         """The same for the freedoms."""
         starts = np.cumsum([0, *self.n_free])
         return tuple(np.array([np.arange(starts[j], starts[j + 1]) for j in kind]).T for kind in self.kinds)
+
+    @cached_property
+    def columns(self) -> list[np.ndarray]:
+        """For each listed joint, the places of its freedoms."""
+        starts = np.cumsum([0, *self.n_free])
+        return [np.arange(a, b) for a, b in itertools.pairwise(starts)]
 
     @cached_property
     def owner(self) -> np.ndarray:
@@ -363,6 +372,7 @@ def layout(mech: Mechanism) -> Layout:
         n_free=tuple(len(j.pair.coordinates) for j in mech.joints),
         lengths=tuple(x for j in mech.joints for x in j.pair.lengths),
         gauge_bodies=tuple(g.bodies for g in mech.gauges),
+        hinges=tuple(j for j in mech.topology.chords if isinstance(mech.joints[j].pair, RevolutePair)),
     )
 
 
