@@ -157,10 +157,12 @@ def explain(mech: Mechanism, problem: Problem, q: Float[Array, " nq"], t: float 
     if bool(closed):
         near = ", ".join(f"{name!r}: {value:.4g}" for name, value in _readable(mech, found))
         return f"the estimate is too poor to assemble the mechanism; it can be assembled, for instance from {{{near}}}"
-    name, size = _worst(mech, problem, np.asarray(rows))
+    name, gap = _worst(mech, problem, np.asarray(rows))
+    driven = [mech.coordinates[i] for i in problem.columns] + [mech.gauges[i].name for i in problem.gauges]
+    held = f" and with the given values of {', '.join(map(repr, driven))}" if driven else ""
     return (
-        f"the mechanism cannot be assembled with these dimensions: from the estimate and 64 other starts, {name} "
-        f"stays open by at least {size:.6g}"
+        f"the mechanism cannot be assembled with these dimensions{held}: from the estimate and 64 other starts, {name} "
+        f"stays open by at least {gap}"
     )
 
 
@@ -181,13 +183,17 @@ def _readable(mech: Mechanism, q: Float[Array, " nq"]) -> list[tuple[str, float]
     return [(name, float(q[place])) for name, place in names]
 
 
-def _worst(mech: Mechanism, problem: Problem, row: np.ndarray) -> tuple[str, float]:
-    """The loop or gauge with the largest residual."""
-    graph, width = mech.topology, problem.system.layout.group.rows
+def _worst(mech: Mechanism, problem: Problem, row: np.ndarray) -> tuple[str, str]:
+    """The loop or gauge with the largest residual, and how large that is."""
+    graph, group = mech.topology, problem.system.layout.group
+    width, turns = group.rows, group.n_rotations
     worst = int(np.argmax(np.abs(row) / np.asarray(problem.system.row_sizes(problem.gauges))))
     loop, gauge = worst // width, worst - width * len(graph.chords)
     if gauge >= 0:
-        return f"gauge {mech.gauges[problem.gauges[gauge]].name!r}", float(abs(row[worst]))
+        found = mech.gauges[problem.gauges[gauge]]
+        return f"gauge {found.name!r}", f"{abs(row[worst]):.6g}" + (" in the square" if found.dimension == 2 else "")
     chord = graph.joints[graph.chords[loop]][0]
     way = "-".join(graph.loop_links(loop))
-    return f"the loop {way} through joint {chord!r}", float(np.linalg.norm(row[width * loop : width * (loop + 1)]))
+    turn, gap = (float(np.linalg.norm(x)) for x in np.split(row[width * loop : width * (loop + 1)], [turns]))
+    parts = [f"{gap:.6g}"] * (gap > 1e-9) + [f"{np.rad2deg(turn):.6g} degrees"] * (turn > 1e-9)
+    return f"the loop {way} through joint {chord!r}", " and ".join(parts)

@@ -75,6 +75,17 @@ class Motion(eqx.Module):
         """The position at output time number `i`."""
         return Configuration(self.mech, self.q[i])
 
+    def __repr__(self) -> str:
+        names = ", ".join(self.mech.coordinates)
+        lines = [f"Motion at {len(self.ts)} times of the coordinates {names}"]
+        if is_concrete(self.q):
+            lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
+            lines.append(f"  largest residual {float(np.nanmax(self.residual)):.1e}")
+            lines += [f"  passed a bifurcation at t = {t:.9g}" for t in self.bifurcations()]
+            if bool(self.result != RESULTS.successful):
+                lines.append(f"  at t = {float(self.stopped_at):.9g}: {RESULTS[self.result]}")
+        return "\n".join(lines)
+
     def bifurcations(self) -> list[float]:
         """When the motion passed a position from which it could have gone on along another branch, to about 1e-8 of
         the time covered."""
@@ -139,7 +150,7 @@ def kinematics(
     run = _run(problem, q0, closed, ts, max_steps)
     motion = Motion(mech, problem, ts, *run)
     if looking and bool(motion.result != RESULTS.successful):
-        raise RuntimeError(f"{RESULTS[motion.result]} It stopped at t = {float(motion.stopped_at):.9g}.")
+        raise RuntimeError(f"At t = {float(motion.stopped_at):.9g}: {RESULTS[motion.result]}")
     if throw and not looking:
         motion = eqx.tree_at(
             lambda m: m.q, motion, motion.result.error_if(motion.q, motion.result != RESULTS.successful)

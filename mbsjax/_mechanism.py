@@ -86,8 +86,10 @@ class Mechanism(eqx.Module):
         seen: dict[str, str] = {GROUND: "the ground"}
         for what, members in (("body", self.bodies), ("joint", self.joints), ("gauge", self.gauges)):
             for member in members:
-                if member.name in seen and not (what == "body" and seen[member.name] == "the ground"):
-                    raise ValueError(f"the name {member.name!r} is given to {seen[member.name]} and to a {what}")
+                other = seen.get(member.name)
+                if other is not None and not (what == "body" and other == "the ground"):
+                    both = f"a {what} and {other}" if other != f"a {what}" else f"more than one {what}"
+                    raise ValueError(f"the name {member.name!r} is given to {both}")
                 seen[member.name] = f"a {what}"
         for joint in self.joints:
             for body in (joint.body_a, joint.body_b):
@@ -223,6 +225,6 @@ def find(what: str, name: str, members: Sequence[Any]) -> Any:
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(name), known, 1)
+    near = difflib.get_close_matches(str(name), known, 1, cutoff=0.7)
     hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(map(repr, known)) or 'none'}"
     return f"an unknown {what} {name!r}{hint}"

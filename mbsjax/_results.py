@@ -18,8 +18,8 @@ class RESULTS(eqx.Enumeration):
         "or the estimate is poor. Try `estimate=` nearer to an assembled position."
     )
     locked = (
-        "The mechanism locked: beyond the time `stopped_at` no position near the last one satisfies the loops "
-        "and the drivers."
+        "The mechanism locked: from there on, no position near the last one satisfies both the loops and the drivers. "
+        "With `throw=False` the motion up to there is returned, and `stopped_at` tells when."
     )
     max_steps_reached = (
         "The maximum number of steps between two output times was reached. Try a finer time grid, or increase "

@@ -10,7 +10,9 @@ def summary(mech: Mechanism) -> str:
     graph = mech.topology
     kind = "Planar" if mech.planar else "Spatial"
     moving = [b for b in mech.links[1:]]
-    lines = [f"{kind} mechanism: {len(moving)} bodies on ground, {len(mech.joints)} joints, {len(graph.chords)} loops"]
+    counts = ((moving, "body", "bodies"), (mech.joints, "joint", "joints"), (graph.chords, "loop", "loops"))
+    numbers = [f"{len(x)} {one if len(x) == 1 else many}" for x, one, many in counts]
+    lines = [f"{kind} mechanism: {numbers[0]} on ground, {numbers[1]}, {numbers[2]}"]
     lines.append(f"  bodies   {', '.join(moving)}")
     for i, joint in enumerate(mech.joints):
         pair = type(joint.pair).__name__.removesuffix("Pair").lower()
@@ -26,8 +28,10 @@ def summary(mech: Mechanism) -> str:
     for loop in range(len(graph.chords)):
         label = "loops" if loop == 0 else ""
         lines.append(f"  {label:<9}{' - '.join(graph.loop_links(loop))}")
-    if graph.open_branches:
-        lines.append(f"  open     {', '.join(graph.open_branches)} (on no loop)")
+    held = {body for gauge in mech.gauges if gauge.value is not None for body in gauge.bodies}
+    free = [body for body in graph.open_branches if body not in held]
+    if free:
+        lines.append(f"  open     {', '.join(free)} (on no loop)")
     return "\n".join(lines + _freedom(mech))
 
 
@@ -43,7 +47,7 @@ def _freedom(mech: Mechanism) -> list[str]:
         lines.append(f"  redundant equations: {', '.join(found.redundant)}")
     if found.isolated:
         lines.append(f"  the estimated position is singular: the rank is lower there by {found.isolated}")
-    lines.append(f"  independent coordinates: {', '.join(found.independent) or 'none'}")
+    lines.append(f"  independent coordinates, at the estimate: {', '.join(found.independent) or 'none'}")
     return lines
 
 

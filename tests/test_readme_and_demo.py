@@ -14,11 +14,17 @@ import pytest
 ROOT = pathlib.Path(__file__).parent.parent
 
 
-def test_example_of_the_readme_prints_what_it_says(capsys):
-    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S).group(1)
-    exec(compile(code, "README.md", "exec"), {})
+def test_examples_of_the_readme_print_what_they_say(capsys):
+    first, second = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    names = {}
+    exec(compile(first, "README.md", "exec"), names)
     printed = [float(x) for x in capsys.readouterr().out.split()]
     np.testing.assert_allclose(printed, [4.0, 1.25], atol=1e-12)
+    exec(compile(second, "README.md", "exec"), names)
+    speeds = np.array(capsys.readouterr().out.strip(" []\n").split(), float)
+    bend = np.pi / 6
+    expected = np.cos(bend) / (1 - (np.sin(bend) * np.cos(np.linspace(0, 3, 31))) ** 2)
+    np.testing.assert_allclose(speeds, expected, atol=1e-7)
 
 
 @pytest.mark.slow

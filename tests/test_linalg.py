@@ -1,0 +1,121 @@
+"""Small linear algebra against NumPy, for one matrix and for many lanes."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import mbsjax as mbs
+from mbsjax._linalg import determinant, echelon, least_squares, lone_last
+from tests.mechanisms import four_bar, turn
+
+
+def random(*shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize("m, n", [(1, 1), (3, 3), (7, 4), (9, 8), (30, 24)])
+def test_least_squares_of_full_rank(m, n):
+    J, B = random(m, n), random(m, 2, seed=1)
+    expected = np.linalg.lstsq(J, B, rcond=None)[0]
+    np.testing.assert_allclose(least_squares(jnp.asarray(J), refine=1)(jnp.asarray(B)), expected, atol=1e-11)
+    lanes = jnp.stack([jnp.asarray(J)] * 3, -1) * jnp.array([1.0, 2.0, -3.0])
+    many = least_squares(lanes, refine=1)(jnp.stack([jnp.asarray(B)] * 3, -1))
+    for k, factor in enumerate((1.0, 2.0, -3.0)):
+        np.testing.assert_allclose(many[..., k], expected / factor, atol=1e-11)
+
+
+def test_redundant_rows_and_blind_directions():
+    J = np.vstack([random(3, 3), np.zeros((1, 3))])
+    J = np.vstack([J, J[0] + 2 * J[1]])
+    x = random(3, 1, seed=2)
+    np.testing.assert_allclose(least_squares(jnp.asarray(J), refine=1)(jnp.asarray(J @ x)), x, atol=1e-12)
+    J[:, 2] = 0.0
+    found = np.array(least_squares(jnp.asarray(J), refine=1)(jnp.asarray(J @ x)))
+    assert found[2, 0] == 0.0
+    np.testing.assert_allclose(found[:2], x[:2], atol=1e-12)
+
+
+def test_damping_is_ridge_regression():
+    J, B = random(5, 3), random(5, 1, seed=1)
+    expected = np.linalg.solve(J.T @ J + 0.3 * np.eye(3), J.T @ B)
+    np.testing.assert_allclose(least_squares(jnp.asarray(J), damping=0.3)(jnp.asarray(B)), expected, atol=1e-13)
+
+
+def test_nan_is_not_hidden():
+    J = jnp.asarray(random(3, 3)).at[1, 1].set(jnp.nan)
+    assert np.isnan(least_squares(J)(jnp.ones((3, 1)))).any()
+
+
+def test_lone_unknowns_last():
+    J = random(6, 5)
+    lone = ((2, 1), (4, 3))
+    for row, column in lone:
+        J[:, column] = 0.0
+        J[row, column] = 1.5
+    B = J @ random(5, 2, seed=3)
+    found = lone_last(jnp.asarray(J), jnp.asarray(B), lone)
+    np.testing.assert_allclose(found, np.linalg.lstsq(J, B, rcond=None)[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 6])
+def test_determinant(n):
+    A = random(n, n)
+    assert float(determinant(jnp.asarray(A))) == pytest.approx(np.linalg.det(A))
+    lanes = jnp.stack([jnp.asarray(A), 2 * jnp.asarray(A)], -1)
+    np.testing.assert_allclose(determinant(lanes), np.linalg.det(A) * np.array([1.0, 2.0**n]))
+
+
+def test_elimination_of_haug_example_4_4_4():
+    """A 3x5 system of rank 2, its solution space written down in the book."""
+    A = jnp.array([[1.0, 0, 2, 1, 4], [1, 1, 2, 0, 3], [3, 1, 6, 2, 11]])
+    found = echelon(A)
+    assert int(found.rank) == 2 and int(found.used.sum()) == 2 and int(found.dependent.sum()) == 2
+    np.testing.assert_allclose(A @ found.K, 0, atol=1e-14)
+    for x3, x4, x5 in np.eye(3):
+        x = np.array([-2 * x3 - x4 - 4 * x5, x4 + x5, x3, x4, x5])
+        np.testing.assert_allclose(found.K @ x, x, atol=1e-14)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3, 5])
+def test_rank_and_null_space_of_any_matrix(rank):
+    A = jnp.asarray(random(6, rank) @ random(rank, 5, seed=1))
+    found = echelon(A)
+    assert int(found.rank) == rank
+    np.testing.assert_allclose(A @ found.K, 0, atol=1e-12)
+    assert np.linalg.matrix_rank(np.array(found.K)) == 5 - rank
+    np.testing.assert_allclose(found.K @ found.K, found.K, atol=1e-12)
+
+
+def test_columns_can_be_kept_independent():
+    A = jnp.asarray(random(2, 4))
+    for column in range(4):
+        keep = jnp.where(jnp.arange(4) == column, 1e-6, 1.0)
+        assert not bool(echelon(A, keep=keep).dependent[column])
+
+
+@pytest.mark.parametrize("planar", [True, False])
+def test_influence_coefficients_give_the_velocities(planar):
+    """qdot = K fdot (2.2.4-40) with the sign put right, also with the redundant equations of the treatment in space."""
+    mech = four_bar(planar=planar)
+    ts = jnp.linspace(0.0, 1.0, 9)
+    motion = mbs.kinematics(mech, {"A": turn(2.0, np.pi / 2)}, ts, estimate={"D": 1.5, "B": -1.5, "C": 1.5})
+    found = jax.jit(jax.vmap(lambda q: mbs.partition(mech, q)))(motion.q)
+    np.testing.assert_array_equal(found.rank, 3)
+    assert found.redundant.sum(-1).tolist() == [0 if planar else 3] * 9
+    np.testing.assert_array_equal(found.independent.sum(-1), 1)
+    np.testing.assert_allclose(jnp.einsum("tij,tj->ti", found.K, motion.v), motion.v, atol=1e-12)
+
+
+def test_summary_tells_the_structure():
+    text = str(four_bar(planar=False))
+    for part in (
+        "Spatial mechanism: 3 bodies",
+        "C: revolute coupler -> follower (angle)  closes a loop",
+        "crank - coupler",
+    ):
+        assert part in text
+    assert "1 by rank, -2 by counting" in text and text.count("C: ") == 1 + 3
+    seen = []
+    jax.jit(lambda length: seen.append(str(four_bar(length))) or length)(2.0)
+    assert "dimensions are being traced" in seen[0]
