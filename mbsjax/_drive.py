@@ -148,21 +148,26 @@ def _values(functions: tuple[Callable, ...], t: Float[Array, "*lanes"]) -> Float
 def problem(mech: Mechanism, drive: Mapping[str, Any]) -> Problem:
     """The equations of `mech` with the coordinates and gauges in `drive` prescribed, the gauges that
     have a value held."""
-    names = mech.coordinates
     gauge_names = [g.name for g in mech.gauges]
     functions, columns, slots = [], [], []
     held: dict[int, Callable] = {i: Hold(g.value) for i, g in enumerate(mech.gauges) if g.value is not None}
     for name, f in drive.items():
         f = _open(f) if callable(f) else Hold(as_float(f, f"the driver of {name!r}"))
-        full = name if name in names else _only_coordinate(mech, name)
         if name in gauge_names:
             held[gauge_names.index(name)] = f
-        elif full in names:
+        elif name.partition(".")[0] in [j.name for j in mech.joints]:
+            if len(mech.freedoms(name)) != 1:
+                several = [c for c in mech.coordinates if c.startswith(f"{name}.")]
+                raise ValueError(
+                    f"a driver of joint {name!r} must name one coordinate: {', '.join(several) or 'it has none'}"
+                )
             functions.append(f)
-            columns.append(names.index(full))
-            slots.append(mech.stored(full)[0])
+            columns += mech.freedoms(name)
+            slots += mech.stored(name)
         else:
-            raise ValueError(f"a driver names {unknown('coordinate or gauge', name, [*names, *gauge_names])}")
+            raise ValueError(
+                f"a driver names {unknown('coordinate or gauge', name, [*mech.coordinates, *gauge_names])}"
+            )
     gauges = tuple(sorted(held))
     return Problem(system(mech), tuple(functions), tuple(columns), tuple(slots), tuple(held[i] for i in gauges), gauges)
 
@@ -183,15 +188,6 @@ class Hold(eqx.Module):
 
     def __call__(self, t: Float[Array, ""]) -> Float[Array, ""]:
         return self.value
-
-
-def _only_coordinate(mech: Mechanism, name: str) -> str:
-    """`"joint.coordinate"` also names the coordinate of a joint that has just one."""
-    joint, _, coordinate = name.partition(".")
-    for j in mech.joints:
-        if j.name == joint and j.pair.coordinates == (coordinate,):
-            return joint
-    return name
 
 
 def frozen(tree: Any) -> Any:

@@ -49,12 +49,8 @@ class Motion(eqx.Module):
     def __getitem__(self, name: str) -> Track:
         if name in [g.name for g in self.mech.gauges]:
             return self._read(GaugeReader(self.mech, name))
-        q = self.q[:, jnp.array(self.mech.stored(name))]
-        joint = name.partition(".")[0]
-        mine = [
-            i for i, c in enumerate(self.mech.coordinates) if c == name or (c.partition(".")[0] == joint == name)
-        ] or [i for i, c in enumerate(self.mech.coordinates) if c == joint]
-        track = Track(q, self.v[:, jnp.array(mine)], self.a[:, jnp.array(mine)])
+        stored, free = np.array(self.mech.stored(name)), np.array(self.mech.freedoms(name))
+        track = Track(self.q[:, stored], self.v[:, free], self.a[:, free])
         return Track(*(x[:, 0] if x.shape[1] == 1 else x for x in track))
 
     def point(self, body: str, point: Any = None) -> Track:

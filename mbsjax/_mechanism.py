@@ -197,17 +197,40 @@ class Mechanism(eqx.Module):
             >>> mech.stored("float"), mech.stored("float.x")
             ((0, 1, 2), (1,))
         """
-        joint, _, coordinate = name.partition(".")
-        joint = find("joint", joint, self.joints)
+        joint, coordinate = self._address(name)
         start = sum(len(j.pair.rest) for j in self.joints[: self.joints.index(joint)])
-        if not coordinate:
+        if coordinate is None:
             return tuple(range(start, start + len(joint.pair.rest)))
-        if coordinate not in joint.pair.coordinates:
-            raise ValueError(unknown(f"coordinate of joint {joint.name!r}", coordinate, joint.pair.coordinates))
-        slot = joint.pair.slots[joint.pair.coordinates.index(coordinate)]
+        slot = joint.pair.slots[coordinate]
         if slot is None:
             raise ValueError(f"{name!r} is a rotation stored as a quaternion: give all of joint {joint.name!r}")
         return (start + slot,)
+
+    def freedoms(self, name: str) -> tuple[int, ...]:
+        """The places among all freedoms of a joint, or of one coordinate of it.
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> mech = mbs.Mechanism([mbs.Body("bob")], [mbs.Spherical("ball", "ground", "bob")])
+            >>> mech.stored("ball"), mech.freedoms("ball")
+            ((0, 1, 2, 3), (0, 1, 2))
+        """
+        joint, coordinate = self._address(name)
+        start = sum(len(j.pair.coordinates) for j in self.joints[: self.joints.index(joint)])
+        if coordinate is None:
+            return tuple(range(start, start + len(joint.pair.coordinates)))
+        return (start + coordinate,)
+
+    def _address(self, name: str) -> tuple[Joint, int | None]:
+        """The joint, and the number of its coordinate, that a name means."""
+        joint, _, coordinate = name.partition(".")
+        joint = find("joint", joint, self.joints)
+        if not coordinate:
+            return joint, None
+        if coordinate not in joint.pair.coordinates:
+            raise ValueError(unknown("coordinate", name, [f"{joint.name}.{c}" for c in joint.pair.coordinates]))
+        return joint, joint.pair.coordinates.index(coordinate)
 
     def __repr__(self) -> str:
         from ._summary import summary
@@ -225,6 +248,6 @@ def find(what: str, name: str, members: Sequence[Any]) -> Any:
 
 
 def unknown(what: str, name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(name), known, 1, cutoff=0.7)
+    near = difflib.get_close_matches(str(name), [k for k in known if abs(len(k) - len(str(name))) <= 2], 1)
     hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(map(repr, known)) or 'none'}"
     return f"an unknown {what} {name!r}{hint}"
