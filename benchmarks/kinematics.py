@@ -31,9 +31,10 @@ def four_bar(lengths) -> mbs.Mechanism:
         [mbs.Body("crank"), mbs.Body("coupler"), mbs.Body("rocker")],
         [
             mbs.Revolute("A", "ground", "crank"),
-            mbs.Revolute("B", "crank", "coupler", (crank, 0.0), start=1.0),
-            mbs.Revolute("C", "coupler", "rocker", (coupler, 0.0), (rocker, 0.0), start=1.0),
-            mbs.Revolute("D", "ground", "rocker", (ground, 0.0), start=2.0),
+            # estimates: the nominal links at a crank angle of zero, where pylinkage starts from too
+            mbs.Revolute("B", "crank", "coupler", (crank, 0.0), start=np.pi / 3),
+            mbs.Revolute("C", "coupler", "rocker", (coupler, 0.0), (rocker, 0.0), start=np.pi / 3),
+            mbs.Revolute("D", "ground", "rocker", (ground, 0.0), start=2 * np.pi / 3),
         ],
     )
 
