@@ -36,7 +36,6 @@ class Motion(eqx.Module):
     """
 
     mech: Mechanism
-    problem: Problem
     ts: Float[Array, " times"]
     q: Float[Array, "times nq"]
     v: Float[Array, "times nv"]
@@ -144,7 +143,7 @@ def kinematics(
         if not bool(closed):
             raise ValueError(explain(mech, problem, q0, float(ts[0])))
     run = _run(problem, q0, closed, ts, max_steps)
-    motion = Motion(mech, problem, ts, *run)
+    motion = Motion(mech, ts, *run)
     if looking and bool(motion.result != RESULTS.successful):
         raise RuntimeError(f"At t = {float(motion.stopped_at):.9g}: {RESULTS[motion.result]}")
     if throw and not looking:

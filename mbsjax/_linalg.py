@@ -135,24 +135,21 @@ class Echelon(NamedTuple):
     K: Float[Array, "n n"]  # x = K x on the null space, with only independent columns filled
 
 
-def echelon(C: Float[Array, "m n"], *, tol: float = 1e-9, keep: Float[Array, " n"] | None = None) -> Echelon:
+def echelon(C: Float[Array, "m n"], *, tol: float = 1e-9) -> Echelon:
     """Gauss-Jordan elimination with total pivoting (thesis 2.2.4.2, Haug 4.4).
 
-    Pivots below `tol` times the largest entry count as zero. Columns with a small weight in `keep`
-    are made independent rather than others.
+    Pivots below `tol` times the largest entry count as zero.
     """
     m, n = C.shape
     if m == 0 or n == 0:
         zero = jnp.zeros((), int)
         return Echelon(zero, jnp.zeros(n, bool), jnp.zeros(m, bool), jnp.eye(n))
-    weight = jnp.ones(n) if keep is None else keep
     least = tol * jnp.max(jnp.abs(C))
 
     def step(_, state):
         A, used, row_of = state
         open_ = ~used[:, None] & (row_of < 0)[None, :]
-        # the size test is on the entry itself, the choice on its weighted size
-        score = jnp.where(open_ & (jnp.abs(A) > least), jnp.abs(A) * weight, 0.0)
+        score = jnp.where(open_ & (jnp.abs(A) > least), jnp.abs(A), 0.0)
         i, j = jnp.unravel_index(jnp.argmax(score), (m, n))
         found = score[i, j] > 0
         row = A[i] / jnp.where(found, A[i, j], 1.0)

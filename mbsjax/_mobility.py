@@ -179,6 +179,8 @@ def _generic(problem: Problem, q: Array, t: Array) -> Array:
     """An assembled position next to q: a random direction that the loops allow, and the coordinate that moves most
     along it held, so that a singular q does not draw it back."""
     _, J, _ = problem.linearise(q, t)
+    if J.shape[1] == 0:
+        return q
     push = jax.random.normal(jax.random.key(0), (J.shape[1],))
     allowed = push - jnp.linalg.pinv(J, rtol=1e-7) @ (J @ push) if J.shape[0] else push
     held = jnp.arange(len(push)) == jnp.argmax(jnp.abs(allowed))

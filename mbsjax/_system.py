@@ -73,8 +73,7 @@ class Layout:
     @cached_property
     def free(self) -> tuple[np.ndarray, ...]:
         """The same for the freedoms."""
-        starts = np.cumsum([0, *self.n_free])
-        return tuple(np.array([np.arange(starts[j], starts[j + 1]) for j in kind]).T for kind in self.kinds)
+        return tuple(np.array([self.columns[j] for j in kind]).T for kind in self.kinds)
 
     @cached_property
     def columns(self) -> list[np.ndarray]:
