@@ -3,7 +3,15 @@
 from . import frames as frames
 from ._assembly import Assembly as Assembly, assemble as assemble
 from ._body import Body as Body
+from ._cam import (
+    Cam as Cam,
+    CamExtremes as CamExtremes,
+    CamTable as CamTable,
+    CamWarning as CamWarning,
+    least_base_radius as least_base_radius,
+)
 from ._drive import constant_speed as constant_speed
+from ._events import Event as Event, Events as Events
 from ._gauge import AbstractGauge as AbstractGauge, Angle as Angle, Distance as Distance, Offset as Offset
 from ._joint.base import (
     AbstractFlatPair as AbstractFlatPair,
@@ -17,6 +25,11 @@ from ._joint.composite import (
     RevoluteTranslational as RevoluteTranslational,
     Strut as Strut,
 )
+from ._joint.contact import (
+    Contact as Contact,
+    contact_coordinates as contact_coordinates,
+    contact_matrix as contact_matrix,
+)
 from ._joint.fixed import Fixed as Fixed
 from ._joint.gear import Gear as Gear, RackPinion as RackPinion, Rolling as Rolling
 from ._joint.joint import Joint as Joint
@@ -29,9 +42,54 @@ from ._joint.universal import Universal as Universal
 from ._kinematics import Motion as Motion, kinematics as kinematics
 from ._mechanism import Mechanism as Mechanism
 from ._mobility import Mobility as Mobility, Partition as Partition, mobility as mobility, partition as partition
+from ._modes import EVENTS as EVENTS
+from ._profile.base import (
+    AbstractCurve as AbstractCurve,
+    AbstractElement as AbstractElement,
+    Place as Place,
+)
+from ._profile.curves import Curve as Curve, Polynomial as Polynomial, Spline as Spline
+from ._profile.followers import (
+    AbstractFollower as AbstractFollower,
+    AbstractTip as AbstractTip,
+    CamCurve as CamCurve,
+    FlatFace as FlatFace,
+    Knife as Knife,
+    Oscillating as Oscillating,
+    Roller as Roller,
+    Translating as Translating,
+)
+from ._profile.geneva import Geneva as Geneva, geneva as geneva
+from ._profile.involute import (
+    Involute as Involute,
+    involute_flank as involute_flank,
+    involute_gear as involute_gear,
+)
+from ._profile.laws import (
+    SVAJ as SVAJ,
+    Dwell as Dwell,
+    Fall as Fall,
+    Peak as Peak,
+    PeakFactors as PeakFactors,
+    Programme as Programme,
+    Rise as Rise,
+    Segment as Segment,
+    peak_factors as peak_factors,
+)
+from ._profile.makers import (
+    bore as bore,
+    disc as disc,
+    eccentric as eccentric,
+    from_table as from_table,
+    polygon as polygon,
+    slot as slot,
+)
+from ._profile.plain import Arc as Arc, Circle as Circle, Line as Line, Point as Point
+from ._profile.profile import Profile as Profile
+from ._profile.ratchet import pawl as pawl, ratchet_wheel as ratchet_wheel
 from ._results import RESULTS as RESULTS
 from ._topology import Topology as Topology, topology as topology
-from ._track import Track as Track
+from ._track import ContactTrack as ContactTrack, Track as Track
 from .frames import PlanarFrame as PlanarFrame, at as at
 
 

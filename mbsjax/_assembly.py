@@ -12,6 +12,7 @@ from jaxtyping import Array, Float, Int
 from ._drive import Problem, frozen, problem as make_problem, root
 from ._linalg import least_squares
 from ._mechanism import Mechanism
+from ._modes import at_rest
 from ._precision import is_concrete
 from ._results import RESULTS
 from ._track import Configuration
@@ -88,7 +89,7 @@ def assemble(
         0.6
     """
     fixed = dict(fixed or {})
-    problem = make_problem(mech, fixed)
+    problem = closing(mech, make_problem(mech, fixed))
     q, steps, closed, residual = close(problem, mech.estimate(estimate), max_steps)
     result = RESULTS.where(closed, RESULTS.successful, RESULTS.not_assembled)
     assembly = Assembly(mech, q, residual, steps, result)
@@ -100,6 +101,12 @@ def assemble(
     return assembly
 
 
+def closing(mech: Mechanism, problem: Problem) -> Problem:
+    """The problem with the gaps of the active contacts among its equations."""
+    active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
+    return problem.within(at_rest(problem, active)) if active else problem
+
+
 @eqx.filter_jit
 def close(
     problem: Problem, q: Float[Array, " nq"], max_steps: int, t: Float[Array, ""] | float = 0.0
@@ -108,7 +115,8 @@ def close(
     t = jnp.asarray(t, q.dtype)
     frozen_problem, frozen_q, frozen_t = frozen((problem, q, t))
     found, steps, closed, r = search(frozen_problem, frozen_q, frozen_t, max_steps)
-    residual = jnp.max(jnp.abs(r * problem.system.row_sizes(problem.gauges)), initial=0.0)
+    problem = problem.within(frozen_problem.settled(found).mode)
+    residual = jnp.max(jnp.abs(r * problem.row_sizes), initial=0.0)
     return root(problem, found, t), steps, closed, jax.lax.stop_gradient(residual)
 
 
@@ -125,7 +133,7 @@ def search(
     def step(state):
         """Judges a trial position, and sets out for the next."""
         q, r, J, trial, factor, k, _ = state
-        r_new, J_new, _ = problem.linearise(trial, t, afar=True)
+        r_new, J_new, _ = problem.settled(trial).linearise(trial, t, afar=True)
         J_new = J_new * free
         better = ~(jnp.sum(r_new * r_new) >= jnp.sum(r * r))
         q, r, J = (jnp.where(better, new, old) for new, old in ((trial, q), (r_new, r), (J_new, J)))
@@ -142,7 +150,7 @@ def search(
         return (norm(r) > goal) & (k <= max_steps) & ~stuck
 
     q = problem.place(q, t)
-    n = problem.system.row_sizes(problem.gauges).shape[0]
+    n = problem.row_sizes.shape[0]
     r, J = jnp.full(n, jnp.inf), jnp.zeros((n, len(problem.unknown)))
     if n == 0:
         return q, jnp.zeros((), int), jnp.ones((), bool), r
@@ -175,7 +183,7 @@ def _search_many(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Ar
     starts = jnp.concatenate([q[None], starts])
     found, _, closed, r = jax.vmap(lambda q: search(problem, q, t, 200))(starts)
     best = jnp.argmin(jnp.sum(r**2, -1))
-    return found[best], closed[best], r[best] * problem.system.row_sizes(problem.gauges)
+    return found[best], closed[best], r[best] * problem.row_sizes
 
 
 def _readable(mech: Mechanism, q: Float[Array, " nq"]) -> list[tuple[str, float]]:
@@ -187,8 +195,11 @@ def _worst(mech: Mechanism, problem: Problem, row: np.ndarray) -> tuple[str, str
     """The loop or gauge with the largest residual, and how large that is."""
     graph, group = mech.topology, problem.system.layout.group
     width, turns = group.rows, group.n_rotations
-    worst = int(np.argmax(np.abs(row) / np.asarray(problem.system.row_sizes(problem.gauges))))
+    worst = int(np.argmax(np.abs(row) / np.asarray(problem.row_sizes)))
     loop, gauge = worst // width, worst - width * len(graph.chords)
+    if gauge >= len(problem.gauges):
+        active = [c.name for c in mech.contacts if c.active]
+        return f"contact {active[gauge - len(problem.gauges)]!r}", f"{abs(row[worst]):.6g}"
     if gauge >= 0:
         found = mech.gauges[problem.gauges[gauge]]
         return f"gauge {found.name!r}", f"{abs(row[worst]):.6g}" + (" in the square" if found.dimension == 2 else "")

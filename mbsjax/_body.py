@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from ._joint.joint import check_name
 from ._precision import as_float, is_concrete
+from ._profile.profile import Profile
 
 
 class Body(eqx.Module):
@@ -23,6 +24,7 @@ class Body(eqx.Module):
         mechanisms), three (Ixx, Iyy, Izz), six (then Ixy, Iyz, Izx, with the sign of a tensor's
         entries: Ixy = -integral of x y dm), or a 3x3 tensor.
     - `points`: points of interest by name.
+    - `profiles`: contact profiles by name.
 
     !!! Example
 
@@ -35,6 +37,7 @@ class Body(eqx.Module):
     center: Float[Array, "3"]
     inertia: Float[Array, "3 3"]
     points: dict[str, Array]
+    profiles: dict[str, Profile]
 
     def __init__(
         self,
@@ -44,6 +47,7 @@ class Body(eqx.Module):
         center: Any = (0.0, 0.0, 0.0),
         inertia: Any = 0.0,
         points: Mapping[str, Any] | None = None,
+        profiles: Mapping[str, Any] | None = None,
     ):
         check_name(name, "a body")
         self.name = name
@@ -53,6 +57,11 @@ class Body(eqx.Module):
         self.center = _point(center, f"the centre of body {name!r}", 3)
         self.inertia = _inertia(inertia, name)
         self.points = {key: _point(p, f"point {key!r} of body {name!r}") for key, p in (points or {}).items()}
+        self.profiles = dict(profiles or {})
+        for key, profile in self.profiles.items():
+            check_name(key, f"a profile of body {name!r}")
+            if not isinstance(profile, Profile):
+                raise ValueError(f"profile {key!r} of body {name!r} must be a Profile, got {profile!r}")
 
 
 def _point(given: Any, what: str, size: int | None = None) -> Array:

@@ -1,5 +1,6 @@
 """Drivers, and the equations of a driven mechanism."""
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,8 +13,9 @@ from jaxtyping import Array, Float
 from ._groups import lanewise, pick
 from ._linalg import least_squares
 from ._mechanism import Mechanism, unknown
-from ._precision import as_float, is_concrete
+from ._precision import as_float, opened
 from ._system import System, Targets, Turns, system
+from ._touch import Mode
 
 
 class Uniform(eqx.Module):
@@ -52,6 +54,22 @@ class Problem(eqx.Module):
     slots: tuple[int, ...] = eqx.field(static=True)  # stored here
     gauge_functions: tuple[Callable, ...]
     gauges: tuple[int, ...] = eqx.field(static=True)
+    mode: Mode | None = None  # of the contacts
+
+    def within(self, mode: Mode | None) -> "Problem":
+        """The same with the contacts in another mode."""
+        return dataclasses.replace(self, mode=mode)
+
+    def settled(self, q: Float[Array, "nq *lanes"]) -> "Problem":
+        """The same with every contact on the elements that are closest where the coordinates are q."""
+        if self.mode is None:
+            return self
+        found = self.system.nearest(self.system.poses(q))
+        return self.within(self.mode._replace(e1=found.e1, e2=found.e2, s1=found.s1, s2=found.s2))
+
+    @property
+    def row_sizes(self) -> Float[Array, "m *lanes"]:
+        return self.system.row_sizes(self.gauges, self.mode)
 
     @property
     def unknown(self) -> np.ndarray:
@@ -71,6 +89,10 @@ class Problem(eqx.Module):
     def prescribed(self, t: Float[Array, "*lanes"]) -> Float[Array, "nd *lanes"]:
         """Where the drivers want their coordinates."""
         return _values(self.functions, t)
+
+    def speeds(self, t: Float[Array, "*lanes"]) -> Float[Array, "nd *lanes"]:
+        """How fast the drivers move their coordinates."""
+        return jax.jvp(self.prescribed, (t,), (jnp.ones_like(t),))[1]
 
     def targets(self, t: Float[Array, "*lanes"]) -> Targets:
         """What the gauges are to read."""
@@ -101,8 +123,8 @@ class Problem(eqx.Module):
     def residual(
         self, q: Float[Array, "nq *lanes"], t: Float[Array, "*lanes"], afar: bool = False
     ) -> Float[Array, "m *lanes"]:
-        """What the loops and gauges lack, scaled."""
-        return self.system.residual(self.place(q, t), self.targets(t), afar) / self.system.row_sizes(self.gauges)
+        """What the loops, gauges and contacts lack, scaled."""
+        return self.system.residual(self.place(q, t), self.targets(t), self.mode, afar) / self.row_sizes
 
     def linearise(
         self, q: Float[Array, "nq *lanes"], t: Float[Array, "*lanes"], turns: Turns | None = None, afar: bool = False
@@ -110,21 +132,26 @@ class Problem(eqx.Module):
         """The residual, its derivative in the unknowns, and its derivative in time. Where `turns` are given,
         q is one that was put in place."""
         q = self.place(q, t) if turns is None else q
-        r, J = self.system.linearise(q, self.targets(t), turns, afar)
+        r, J = self.system.linearise(q, self.targets(t), self.mode, turns, afar)
         in_time = jnp.zeros_like(r)
         if self.columns:
-            speeds = jax.jvp(self.prescribed, (t,), (jnp.ones_like(t),))[1]
-            in_time = jnp.sum(pick(J, np.array(self.columns), 1) * speeds[None], 1)
+            in_time = jnp.sum(pick(J, np.array(self.columns), 1) * self.speeds(t)[None], 1)
         if self.gauges:
-            in_time = jnp.concatenate([in_time[: -len(self.gauges)], in_time[-len(self.gauges) :] + self._drift(t)])
-        rows, columns = self.system.row_sizes(self.gauges), self.system.column_sizes()
+            end = r.shape[0] - (0 if self.mode is None else self.mode.owner.shape[0])
+            at = end - len(self.gauges)
+            in_time = jnp.concatenate([in_time[:at], in_time[at:end] + self._drift(t), in_time[end:]])
+        if self.mode is not None:
+            n = r.shape[0] - self.mode.owner.shape[0]
+            away = jnp.where(self.mode.owner >= 0, 0.0, self.mode.drift)
+            in_time = jnp.concatenate([in_time[:n] * self.mode.clock, in_time[n:] * self.mode.clock - away])
+        rows, columns = self.row_sizes, self.system.column_sizes()
         J = pick(J * columns[None] / rows[:, None], self.unknown, 1)
         return r / rows, J, in_time / rows
 
     def second_rate(self, q: Array, v: Array, a: Array, t: Float[Array, ""]) -> Float[Array, " m"]:
         """The second rate in time of `residual`, where the freedoms move with v and a."""
-        rows = self.system.second_rate(q, v, a, lambda s: self.targets(t + s))
-        return rows / self.system.row_sizes(self.gauges)
+        rows = self.system.second_rate(q, v, a, lambda s: self.targets(t + s), self.mode)
+        return rows / self.row_sizes
 
     def _drift(self, t: Float[Array, "*lanes"]) -> Float[Array, "ng *lanes"]:
         """The rates of the gauges' residuals at rest: the targets move, and the poses do not matter."""
@@ -152,7 +179,7 @@ def problem(mech: Mechanism, drive: Mapping[str, Any]) -> Problem:
     functions, columns, slots = [], [], []
     held: dict[int, Callable] = {i: Hold(g.value) for i, g in enumerate(mech.gauges) if g.value is not None}
     for name, f in drive.items():
-        f = _open(f) if callable(f) else Hold(as_float(f, f"the driver of {name!r}"))
+        f = opened(f) if callable(f) else Hold(as_float(f, f"the driver of {name!r}"))
         if name in gauge_names:
             held[gauge_names.index(name)] = f
         elif name.partition(".")[0] in [j.name for j in mech.joints]:
@@ -170,15 +197,6 @@ def problem(mech: Mechanism, drive: Mapping[str, Any]) -> Problem:
             )
     gauges = tuple(sorted(held))
     return Problem(system(mech), tuple(functions), tuple(columns), tuple(slots), tuple(held[i] for i in gauges), gauges)
-
-
-def _open(f: Any) -> Any:
-    """A driver whose traced numbers are leaves, also those that a plain function has closed over: what is
-    not a leaf can be neither differentiated implicitly nor batched."""
-    if isinstance(f, eqx.Module):
-        return f
-    opened = eqx.filter_closure_convert(f, jnp.zeros(()))
-    return f if is_concrete(opened) else opened
 
 
 class Hold(eqx.Module):

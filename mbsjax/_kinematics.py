@@ -9,15 +9,30 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._assembly import close, explain
+from ._assembly import close, closing, explain
 from ._drive import Problem, frozen, problem as make_problem, root
-from ._linalg import determinant, least_squares, lone_last, product, without
+from ._events import Events, replay
+from ._linalg import least_squares
+from ._march import CODES, follow
 from ._mechanism import Mechanism
-from ._mobility import check_drivers
+from ._mobility import check_drivers, spare_freedoms
+from ._modes import EVENTS, start_mode
+from ._overlap import check_overlap
 from ._precision import as_float, is_concrete
 from ._results import RESULTS
-from ._system import Turns, second
-from ._track import AbstractReader, Configuration, GaugeReader, PointReader, PoseReader, Track, TurnReader
+from ._system import second
+from ._touch import Mode
+from ._track import (
+    AbstractReader,
+    Configuration,
+    ContactReader,
+    ContactTrack,
+    GaugeReader,
+    PointReader,
+    PoseReader,
+    Track,
+    TurnReader,
+)
 
 
 class Motion(eqx.Module):
@@ -30,9 +45,10 @@ class Motion(eqx.Module):
         it could have gone on along another branch; infinite if it did not. See [`mbsjax.Motion.bifurcations`][].
     - `stopped_at`: when the mechanism locked; infinite if it did not.
     - `result`: a member of [`mbsjax.RESULTS`][].
+    - `events`: how the contacts changed, an [`mbsjax.Events`][]; None without contacts.
 
     `motion["O"]` is a [`mbsjax.Track`][] with the `q`, `v`, `a` of a joint, of one coordinate
-    (`"sleeve.travel"`), or of a gauge.
+    (`"sleeve.travel"`), or of a gauge; of a contact it is a [`mbsjax.ContactTrack`][].
     """
 
     mech: Mechanism
@@ -44,8 +60,13 @@ class Motion(eqx.Module):
     crossed_at: Float[Array, " times"]
     stopped_at: Float[Array, ""]
     result: RESULTS
+    mode: Mode | None
+    events: Events | None
 
-    def __getitem__(self, name: str) -> Track:
+    def __getitem__(self, name: str) -> Track | ContactTrack:
+        if name in [c.name for c in self.mech.contacts]:
+            assert self.mode is not None
+            return _contact_tracks(ContactReader(self.mech, name), self.q, self.v, self.a, self.mode)
         if name in [g.name for g in self.mech.gauges]:
             return self._read(GaugeReader(self.mech, name))
         stored, free = np.array(self.mech.stored(name)), np.array(self.mech.freedoms(name))
@@ -77,6 +98,8 @@ class Motion(eqx.Module):
             lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
             lines.append(f"  largest residual {float(np.nanmax(self.residual)):.1e}")
             lines += [f"  passed a bifurcation at t = {t:.9g}" for t in self.bifurcations()]
+            if self.events is not None:
+                lines += [f"  {event}" for event in self.events.list(self.mech)]
             if bool(self.result != RESULTS.successful):
                 lines.append(f"  at t = {float(self.stopped_at):.9g}: {RESULTS[self.result]}")
         return "\n".join(lines)
@@ -85,6 +108,19 @@ class Motion(eqx.Module):
         """When the motion passed a position from which it could have gone on along another branch, to about 1e-8 of
         the time covered."""
         return [float(t) for t in self.crossed_at if np.isfinite(t)]
+
+    @property
+    def holding(self) -> str:
+        """The contacts that are active where the motion stopped, by name, and the one that jammed it."""
+        if self.mode is None or not is_concrete(self.mode, self.events):
+            return ""
+        assert self.events is not None
+        n = int(self.events.count)
+        active = np.asarray(self.events.active_last)
+        names = [c.name for c, on in zip(self.mech.contacts, active) if on]
+        if n and EVENTS[int(self.events.kind[n - 1])] == "jammed":
+            names.append(self.mech.contacts[int(self.events.contact[n - 1])].name)
+        return ", ".join(map(repr, dict.fromkeys(names)))
 
     def _read(self, reader: AbstractReader) -> Track:
         return _tracks(reader, self.q, self.v, self.a)
@@ -97,6 +133,7 @@ def kinematics(
     *,
     estimate: Mapping[str, Any] | Array | None = None,
     max_steps: int = 1000,
+    max_events: int = 64,
     throw: bool = True,
 ) -> Motion:
     """Follows a mechanism whose freedoms are all driven.
@@ -104,14 +141,19 @@ def kinematics(
     The position at the first time is assembled from the estimate; from there the branch is kept: every
     step is predicted from the motion so far, corrected by Newton, and halved where Newton does not contract.
 
+    Contacts change on the way (thesis 2.5): those that close become active, active ones go on from element to element,
+    and open as their `hold` says. Every change is located, and listed in `motion.events`.
+
     **Arguments:**
 
     - `mech`: the mechanism.
     - `drive`: for each driven coordinate or gauge, by name, a function of time (or a number, to hold
-        it). There must be as many as the mechanism has degrees of freedom.
+        it). There must be as many as the mechanism has degrees of freedom. With contacts there may be fewer: what
+        is neither driven nor held by an active contact rests.
     - `ts`: the output times, increasing.
     - `estimate`: as in [`mbsjax.assemble`][], for the first time.
     - `max_steps`: how many steps to allow between two output times.
+    - `max_events`: how many changes of contacts to allow.
     - `throw`: whether to raise when the mechanism cannot be assembled or locks. Under `jit` or `vmap`,
         or with `throw=False`, look at `.result`.
 
@@ -136,16 +178,25 @@ def kinematics(
         raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
     if is_concrete(ts) and not bool(jnp.all(jnp.diff(ts) > 0)):
         raise ValueError("the output times must increase")
-    q0, _, closed, _ = close(problem, mech.estimate(estimate), 200, ts[0])
+    assembling = closing(mech, problem)
+    q0, _, closed, _ = close(assembling, mech.estimate(estimate), 200, ts[0])
     looking = throw and is_concrete(problem, q0)
     if looking:
         check_drivers(mech, problem, q0, bool(closed), ts[0])
         if not bool(closed):
-            raise ValueError(explain(mech, problem, q0, float(ts[0])))
-    run = _run(problem, q0, closed, ts, max_steps)
-    motion = Motion(mech, ts, *run)
+            raise ValueError(explain(mech, assembling, q0, float(ts[0])))
+        check_overlap(mech, q0)
+    if mech.contacts:
+        active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
+        mode, fits = _start(problem, q0, ts[0], spare_freedoms(problem, q0, ts[0]), active)
+        if looking and not bool(fits):
+            names = [c.name for c in mech.contacts if c.active]
+            raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
+        closed, problem = closed & fits, problem.within(mode)
+    motion = Motion(mech, ts, *_run(problem, q0, closed, ts, max_steps, max_events if mech.contacts else 0))
     if looking and bool(motion.result != RESULTS.successful):
-        raise RuntimeError(f"At t = {float(motion.stopped_at):.9g}: {RESULTS[motion.result]}")
+        holding = f" It is held by {motion.holding}." if motion.holding else ""
+        raise RuntimeError(f"At t = {float(motion.stopped_at):.9g}: {RESULTS[motion.result]}{holding}")
     if throw and not looking:
         motion = eqx.tree_at(
             lambda m: m.q, motion, motion.result.error_if(motion.q, motion.result != RESULTS.successful)
@@ -153,29 +204,80 @@ def kinematics(
     return motion
 
 
+class _Run(NamedTuple):
+    q: Array
+    v: Array
+    a: Array
+    residual: Array
+    crossed_at: Array
+    stopped_at: Array
+    result: RESULTS
+    mode: Mode | None
+    events: Events | None
+
+
 @eqx.filter_jit
-def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int):
+def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, max_events: int) -> _Run:
     """Phase one finds the positions and is never differentiated; phase two, all times at once, takes the
     rates and carries the derivatives."""
     problem_, q0_, ts_ = frozen((problem, q0, ts))
-    found, alive, crossed_at, last, stopped_at, why = follow(problem_, q0_, ts_, closed, max_steps)
-    stopped_at = _lock_date(problem, last, stopped_at)
+    found = follow(problem_, q0_, ts_, closed, max_steps, max_events)
+    stopped_at = _lock_date(problem.within(found.mode_last), found.last, found.stopped_at)
     code = RESULTS.successful
-    for i, name in enumerate(_CODES):
-        code = RESULTS.where(why == i, getattr(RESULTS, name), code)
+    for i, name in enumerate(CODES):
+        code = RESULTS.where(found.why == i, getattr(RESULTS, name), code)
     code = RESULTS.where(closed, code, RESULTS.not_assembled)
-    safe = jnp.where(alive[:, None], found, q0_)  # a harmless position for the rows that are not there
 
-    def complete(q: Array, t: Array, there: Array):
-        t = jnp.where(there, t, ts[0])
-        q = root(problem, q, t)
-        v, a, r = _rates(problem, q, t)
-        r = r * problem.system.row_sizes(problem.gauges)
-        return q, v, a, jnp.max(jnp.abs(r), initial=0.0)
+    def complete(q: Array, t: Array, mode: Mode | None, there: Array):
+        problem_ = problem.within(mode)
+        t, q = jnp.where(there, t, ts[0]), jnp.where(there, q, q0_)  # harmless where there is nothing
+        q = root(problem_, q, t)
+        v, a, r = _rates(problem_, q, t)
+        residual = jnp.max(jnp.abs(r * problem_.row_sizes), initial=0.0)
+        return [jnp.where(there, x, jnp.nan) for x in (q, v, a, residual)]
 
-    q, v, a, residual = jax.vmap(complete)(safe, ts, alive)
-    q, v, a = (jnp.where(alive[:, None], x, jnp.nan) for x in (q, v, a))
-    return q, v, a, jnp.where(alive, residual, jnp.nan), crossed_at, stopped_at, code
+    if found.log is None:
+        q, v, a, residual = jax.vmap(complete)(found.q, ts, None, found.alive)
+        return _Run(q, v, a, residual, found.crossed_at, stopped_at, code, None, None)
+
+    log, start = found.log, problem.mode
+    assert start is not None and found.mode is not None and found.mode_last is not None
+    happened = jnp.isfinite(log.t)
+    dates, held_before, held = replay(problem, q0, log, ts[-1] - ts[0])
+    mode = found.mode._replace(held=held[found.count])
+    # where there is nothing, the mode of the start
+    mode = jax.tree_util.tree_map(lambda x, y: jnp.where(_tall(found.alive, x), x, y), mode, start)
+    before, after = log.before._replace(held=held_before), log.after._replace(held=held[1:])
+    every = jax.tree_util.tree_map(lambda *x: jnp.concatenate(x), mode, before, after)
+    there = jnp.concatenate([found.alive, happened, happened])
+    q = jnp.concatenate([found.q, log.q, log.q])
+    q, v, a, residual = jax.vmap(complete)(q, jnp.concatenate([ts, dates, dates]), every, there)
+    n, m = len(ts), len(dates)
+    events = Events(
+        t=jnp.where(happened, dates, jnp.inf),
+        count=jnp.sum(happened),
+        kind=log.kind,
+        contact=log.contact,
+        gave_way=log.gave_way,
+        before=_elements(log.before, log.contact),
+        after=_elements(log.after, log.contact),
+        q=q[n : n + m],
+        v_before=v[n : n + m],
+        v_after=v[n + m :],
+        a_before=a[n : n + m],
+        a_after=a[n + m :],
+        active_last=found.mode_last.active,
+    )
+    return _Run(q[:n], v[:n], a[:n], residual[:n], found.crossed_at, stopped_at, code, mode, events)
+
+
+def _tall(condition: Array, like: Array) -> Array:
+    return condition.reshape(-1, *(1,) * (like.ndim - 1))
+
+
+def _elements(mode: Mode, contact: Array) -> Array:
+    pair = jnp.stack([mode.e1, mode.e2], -1)
+    return jnp.take_along_axis(pair, contact[:, None, None], 1)[:, 0]
 
 
 def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
@@ -187,148 +289,6 @@ def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
     a = problem.spread(jnp.zeros(len(problem.unknown)), driven_a)
     curve = problem.second_rate(q, v, a, t)
     return v, problem.spread(-solve(curve[:, None])[:, 0], driven_a), r
-
-
-class _State(NamedTuple):
-    t: Array  # the last accepted time,
-    q: Array  # position
-    v: Array  # velocity
-    J: Array  # and Jacobian;
-    back: Array  # the step that led there: its time,
-    moved: Array  # its displacement,
-    v_back: Array  # and the velocity before it;
-    h: Array  # the step being tried,
-    d: Array  # its displacement so far,
-    y: Array  # where that leads,
-    turns: Turns  # with its cosines and sines,
-    last: Array  # the size of the last correction
-    k: Array  # and how many there were;
-    count: Array  # of all corrections since the last output
-    crossed_at: Array  # when the Jacobian last changed its sign
-    fresh: Array  # whether not even the first position was corrected
-    stuck: Array
-
-
-_CONVERGED = 20  # times the root of the machine's precision: the next correction would be of the size of its square
-_FIRST = 0.3  # a step is trusted if its first correction is within this part of what was predicted
-_CONTRACTION = 0.25  # and every further one within this part of the one before
-_CORRECTIONS = 6
-_CROSSING = 1e-5  # of the time covered: a change of sign of the Jacobian in a longer step may be a turn not seen
-
-
-def follow(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int):
-    """The positions at `ts`, found one after the other: which there are, and where and why they end.
-
-    Under `vmap`, lanes are put behind all other axes and marched together, each with its own steps.
-    """
-    numbers, structure = eqx.partition(problem, eqx.is_array)
-
-    @jax.custom_batching.custom_vmap
-    def run(numbers, q0, ts, closed):
-        return _march(eqx.combine(numbers, structure), q0, ts, closed, max_steps)
-
-    @run.def_vmap
-    def _(n, batched, *args):
-        def behind(x: Array, has_lane: bool) -> Array:
-            return jnp.moveaxis(x, 0, -1) if has_lane else jnp.broadcast_to(x[..., None], (*x.shape, n))
-
-        results = run(*jax.tree_util.tree_map(behind, args, tuple(batched)))
-        results = jax.tree_util.tree_map(lambda x: jnp.moveaxis(x, -1, 0), results)
-        return results, jax.tree_util.tree_map(lambda _: True, results)
-
-    return run(numbers, q0, ts, closed)
-
-
-def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int):
-    span = ts[-1] - ts[0]
-    eps = jnp.finfo(q0.dtype).eps
-    span = jnp.where(span > 0, span, 1.0)
-    least, shortest, converged = 5e4 * eps * span, _CROSSING * span, _CONVERGED * eps**0.5
-    ones = [jnp.ones((n, *closed.shape)) for n in (len(problem.unknown), len(problem.columns))]
-    per_size = 1 / problem.spread(*ones)
-
-    def newton(q: Array, turns: Turns, t: Array) -> tuple[Array, Array, Array]:
-        """The correction of the position, the velocity, and the Jacobian there, as far as it can be singular."""
-        r, J, in_time = problem.linearise(q, t, turns)
-        both = -lone_last(J, jnp.stack([r, in_time], 1), problem.lone)
-        speeds = jax.jvp(problem.prescribed, (t,), (jnp.ones_like(t),))[1]
-        return problem.spread(both[:, 0]), problem.spread(both[:, 1], speeds), without(J, problem.lone)
-
-    def trial(s: _State, h: Array) -> _State:
-        """A step by h, predicted by the cubic through the last two positions and velocities."""
-        c = (s.v + s.v_back - 2 * s.moved / s.back) / s.back**2
-        b = (s.v - s.v_back) / (2 * s.back) + 1.5 * c * s.back
-        d = (s.v + (b + c * h) * h) * h
-        y = problem.place(problem.system.retract(s.q, d), s.t + h)
-        return s._replace(h=h, d=d, y=y, last=jnp.full_like(h, jnp.inf), k=jnp.zeros_like(s.k))
-
-    def going(s: _State, t_next: Array) -> Array:
-        return ((s.t < t_next) | s.fresh) & ~s.stuck & (s.count < max_steps)
-
-    def correct(s: _State, t_next: Array, t_after: Array) -> _State:
-        """One Newton correction of the step being tried, and what follows from it: the next correction, a shorter
-        step, or the next step, which after the output is the one to the output after it."""
-        active, t = going(s, t_next), s.t + s.h
-        d, v, J = newton(s.y, s.turns, t)
-        y = problem.system.retract(s.y, d)
-        size, ahead = (jnp.max(jnp.abs(x * per_size), 0, initial=0.0) for x in (d, s.d))
-        limit = jnp.where(s.k == 0, _FIRST * ahead + 100 * converged, _CONTRACTION * s.last)
-        before, after = _determinants(s.J, J)
-        crossed = (before * after < 0) & ~s.fresh
-        done = (size <= converged) & active & ~(crossed & (s.h > shortest))
-        going_well = (size <= limit) & (size > converged) & (s.k < _CORRECTIONS)  # not where size is NaN
-        failed = ~going_well & ~done & active
-        arrived = t >= t_next - least
-        t = jnp.where(arrived, t_next, t)
-        # with no past yet, straight on
-        back, moved, v_back = (jnp.where(s.fresh, a, b) for a, b in ((1.0, s.h), (v, s.d + d), (v, s.v)))
-        on = s._replace(t=t, q=y, v=v, J=J, back=back, moved=moved, v_back=v_back, fresh=jnp.zeros_like(s.fresh))
-        where = before / jnp.where(crossed, before - after, 1.0)
-        on = on._replace(crossed_at=jnp.where(crossed, s.t + where * s.h, s.crossed_at))
-        h = jnp.where(arrived, t_after - t, jnp.minimum(2 * s.h, t_next - t))
-        anew = trial(_where(done, on, s), jnp.where(done, h, s.h / 2))
-        same = s._replace(d=s.d + d, y=y, last=size, k=s.k + 1)
-        over = done | failed
-        s = anew._replace(
-            **{x: jnp.where(over, getattr(anew, x), getattr(same, x)) for x in ("h", "d", "y", "last", "k")}
-        )
-        stuck = s.stuck | (failed & (s.h < least))  # h is halved by now
-        return s._replace(turns=problem.system.turns(s.y), count=s.count + active, stuck=stuck)
-
-    def to_output(s: _State, times: tuple[Array, Array]) -> tuple[_State, tuple[Array, Array, Array]]:
-        s = s._replace(count=jnp.where(s.stuck, s.count, 0), crossed_at=jnp.full_like(s.t, jnp.inf))
-        s = jax.lax.while_loop(lambda s: jnp.any(going(s, times[0])), lambda s: correct(s, *times), s)
-        s = s._replace(stuck=s.stuck | (s.count >= max_steps))
-        return s, (s.q, ~s.stuck, s.crossed_at)
-
-    one, none, v = jnp.ones_like(ts[0]), jnp.zeros(closed.shape, int), jnp.zeros_like(per_size)
-    turns = problem.system.turns(q0)
-    shape = (problem.system.row_sizes(problem.gauges).shape[0], len(problem.unknown), *closed.shape)
-    J = without(jnp.zeros(shape), problem.lone)
-    start = _State(ts[0], q0, v, J, one, v, v, 0 * one, v, q0, turns, one, none, none, one, closed, ~closed)
-    end, (q, alive, crossed_at) = jax.lax.scan(to_output, start, (ts, jnp.concatenate([ts[1:], ts[-1:]])))
-    t = end.t + end.h
-    targets = [x for _, x in problem.targets(t)]
-    finite = jnp.all(jnp.isfinite(jnp.stack([*problem.prescribed(t), *targets, t])), 0)
-    why = jnp.where(end.count >= max_steps, _CODES.index("max_steps_reached"), _CODES.index("locked"))
-    why = jnp.where(end.stuck, jnp.where(finite, why, _CODES.index("nonfinite")), 0)
-    stopped_at = jnp.where(end.stuck, t, jnp.inf)
-    return q, alive, crossed_at, end.q, stopped_at, why
-
-
-_CODES = ("successful", "locked", "max_steps_reached", "nonfinite")
-
-
-def _determinants(J_before: Array, J: Array) -> tuple[Array, Array]:
-    """Two numbers of one sign, unless a singular position lies between the two Jacobians."""
-    if J.shape[0] == J.shape[1]:
-        return determinant(J_before), determinant(J)
-    J_T = jnp.swapaxes(J_before, 0, 1)
-    return determinant(product(J_T, J_before)), determinant(product(J_T, J))
-
-
-def _where(condition: Array, a: _State, b: _State) -> _State:
-    return jax.tree_util.tree_map(lambda x, y: jnp.where(condition, x, y), a, b)
 
 
 @eqx.filter_custom_jvp
@@ -353,6 +313,16 @@ def _lock_date_jvp(primals, tangents):
     _, r_dot = eqx.filter_jvp(lambda p: p.residual(q, now), (problem,), (tangents[0],))
     lag = jnp.dot(beta, r_dot) / jnp.where(stopped, jnp.dot(beta, in_time), 1.0)
     return t, jnp.where(stopped, -lag, 0.0)
+
+
+@eqx.filter_jit
+def _start(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]) -> tuple[Mode, Array]:
+    return start_mode(problem, q, t, n, active)
+
+
+@eqx.filter_jit
+def _contact_tracks(reader: ContactReader, q: Array, v: Array, a: Array, mode: Mode) -> ContactTrack:
+    return jax.vmap(reader)(q, v, a, mode)
 
 
 @eqx.filter_jit

@@ -1,4 +1,4 @@
-"""A mechanism: bodies, joints and gauges, addressed by name. Every number is a leaf, structure is static."""
+"""A mechanism: bodies, joints, contacts and gauges, addressed by name. Every number is a leaf, structure is static."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,10 +8,13 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from . import frames
 from ._body import Body
 from ._gauge import AbstractGauge
+from ._joint.contact import Contact, element_range
 from ._joint.joint import Joint
 from ._precision import as_float
+from ._profile.profile import Profile
 from ._topology import Topology, topology
 
 
@@ -23,8 +26,8 @@ class Mechanism(eqx.Module):
 
     **Arguments:**
 
-    - `bodies`: the moving bodies. `Body("ground", ...)` may be among them, to carry points.
-    - `joints`: what connects them; the order is that of the coordinates.
+    - `bodies`: the moving bodies. `Body("ground", ...)` may be among them, to carry points and profiles.
+    - `joints`: what connects them, articulated joints and contacts; the order is that of the coordinates.
     - `gauges`: scalars to read, to drive, or, where they have a value, to hold.
     - `planar`: whether to solve the mechanism in the plane, with three equations a loop instead of
         six. By default it is planar if every joint and every gauge was described in the plane (points
@@ -42,6 +45,7 @@ class Mechanism(eqx.Module):
 
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
+    contacts: tuple[Contact, ...]
     gauges: tuple[AbstractGauge, ...]
     planar: bool = eqx.field(static=True)
 
@@ -53,7 +57,10 @@ class Mechanism(eqx.Module):
         *,
         planar: bool | None = None,
     ):
-        self.bodies, self.joints, self.gauges = tuple(bodies), tuple(joints), tuple(gauges)
+        joints = tuple(joints)
+        self.bodies, self.gauges = tuple(bodies), tuple(gauges)
+        self.joints = tuple(j for j in joints if not isinstance(j, Contact))
+        self.contacts = tuple(j for j in joints if isinstance(j, Contact))
         for members, kind, what in (
             (self.bodies, Body, "bodies"),
             (self.joints, Joint, "joints"),
@@ -63,7 +70,11 @@ class Mechanism(eqx.Module):
                 if not isinstance(member, kind):
                     raise ValueError(f"{what} of a mechanism must be a {kind.__name__}, got {member!r}")
         self._check_names()
+        self._check_profiles()
         culprits = [x.name for x in (*self.joints, *self.gauges) if not x.planar]
+        culprits += [
+            c.name for c in self.contacts for p in self.profiles(c) if not isinstance(p.frame, frames.PlanarFrame)
+        ]
         if planar and culprits:
             raise ValueError(
                 f"the mechanism cannot be planar: {culprits[0]!r} is described in space (give its points as pairs)"
@@ -84,7 +95,13 @@ class Mechanism(eqx.Module):
 
     def _check_names(self) -> None:
         seen: dict[str, str] = {GROUND: "the ground"}
-        for what, members in (("body", self.bodies), ("joint", self.joints), ("gauge", self.gauges)):
+        groups = (
+            ("body", self.bodies),
+            ("joint", self.joints),
+            ("contact", self.contacts),
+            ("gauge", self.gauges),
+        )
+        for what, members in groups:
             for member in members:
                 other = seen.get(member.name)
                 if other is not None and not (what == "body" and other == "the ground"):
@@ -95,10 +112,35 @@ class Mechanism(eqx.Module):
             for body in (joint.body_a, joint.body_b):
                 if body not in self.links:
                     raise ValueError(f"joint {joint.name!r} names {unknown('body', body, self.links)}")
+        for contact in self.contacts:
+            for body in (contact.body_a, contact.body_b):
+                if body not in self.links:
+                    raise ValueError(f"contact {contact.name!r} names {unknown('body', body, self.links)}")
         for gauge in self.gauges:
             for body in gauge.bodies:
                 if body not in self.links:
                     raise ValueError(f"gauge {gauge.name!r} names {unknown('body', body, self.links)}")
+
+    def _check_profiles(self) -> None:
+        for contact in self.contacts:
+            for side, body, profile in (
+                ("a", contact.body_a, contact.profile_a),
+                ("b", contact.body_b, contact.profile_b),
+            ):
+                known = list(self.body(body).profiles)
+                if profile not in known:
+                    what = unknown(f"profile of body {body!r}", profile, known)
+                    raise ValueError(f"contact {contact.name!r} names {what}")
+                given = contact.elements_a if side == "a" else contact.elements_b
+                what = f"elements_{side} of contact {contact.name!r}"
+                element_range(self.body(body).profiles[profile], given, what)
+
+    def profiles(self, contact: Contact) -> tuple[Profile, Profile]:
+        """The two profiles of a contact."""
+        return (
+            self.body(contact.body_a).profiles[contact.profile_a],
+            self.body(contact.body_b).profiles[contact.profile_b],
+        )
 
     @property
     def links(self) -> tuple[str, ...]:
@@ -145,6 +187,20 @@ class Mechanism(eqx.Module):
             'bob'
         """
         return find("joint", name, self.joints)
+
+    def contact(self, name: str) -> Contact:
+        """The contact joint of this name.
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> disc = mbs.Profile.chain([mbs.Circle((0.0, 0.0), 1.0)])
+            >>> bodies = [mbs.Body("ground", profiles={"peg": disc}), mbs.Body("bob", profiles={"rim": disc})]
+            >>> joints = [mbs.Planar("float", "ground", "bob"), mbs.Contact("C", "ground.peg", "bob.rim")]
+            >>> mbs.Mechanism(bodies, joints).contact("C").body_b
+            'bob'
+        """
+        return find("contact", name, self.contacts)
 
     def gauge(self, name: str) -> AbstractGauge:
         """The gauge of this name.

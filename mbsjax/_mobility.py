@@ -12,6 +12,7 @@ from ._assembly import search
 from ._drive import Problem, problem as make_problem
 from ._linalg import Echelon, echelon
 from ._mechanism import Mechanism
+from ._precision import is_concrete
 
 
 class Partition(NamedTuple):
@@ -122,6 +123,21 @@ def check_drivers(mech: Mechanism, problem: Problem, q: Array, closed: bool, t: 
             raise ValueError(fault)
 
 
+def spare_freedoms(problem: Problem, q: Array, t: Array) -> int:
+    """How many freedoms the drivers leave: by rank if numbers are known, else by counting."""
+    problem = problem.within(None)
+    counted = len(problem.unknown) - problem.row_sizes.shape[0]
+    if not is_concrete(problem, q, t):
+        return max(counted, 0)
+
+    def free(q: Array) -> int:
+        J = np.asarray(_unknown_jacobian(problem, q, t))
+        return J.shape[1] - (int(np.linalg.matrix_rank(J, tol=1e-8)) if J.size else 0)
+
+    found = free(q)
+    return found if found == counted else free(_generic(problem, q, t))  # singular, or redundant
+
+
 def _driver_fault(mech: Mechanism, kinematic: Problem, driven: Problem, q: Array, closed: bool, t: Array) -> str:
     rows = np.asarray(_jacobian(driven, q, t))
     loops, in_gauges = np.split(rows, [len(rows) - len(driven.gauges)])
@@ -143,7 +159,7 @@ def _driver_fault(mech: Mechanism, kinematic: Problem, driven: Problem, q: Array
                 f"freedom, and {name!r} {because}" + (f"; {agree}" if others else "")
             )
         kept.append(row)
-    if len(kept) < freedom:
+    if len(kept) < freedom and not mech.contacts:  # with contacts, what is not driven rests
         free = [c for c in mech.coordinates if c not in names and _moves(mech, allowed, kept, c)]
         return (
             f"{freedom - len(kept)} driver(s) missing: the mechanism has {freedom} degree(s) of freedom and "
@@ -166,7 +182,12 @@ def _echelon(problem: Problem, q: Array) -> Echelon:
 def _jacobian(problem: Problem, q: Array, t: Array) -> Array:
     """The Jacobian of all loops and all gauges that have a value or a driver, in all freedoms; scaled."""
     _, J = problem.system.linearise(q, problem.targets(t))
-    return J * problem.system.column_sizes() / problem.system.row_sizes(problem.gauges)[:, None]
+    return J * problem.system.column_sizes() / problem.row_sizes[:, None]
+
+
+@eqx.filter_jit
+def _unknown_jacobian(problem: Problem, q: Array, t: Array) -> Array:
+    return problem.linearise(q, t)[1]
 
 
 @eqx.filter_jit

@@ -26,3 +26,9 @@ class RESULTS(eqx.Enumeration):
         "`max_steps`."
     )
     nonfinite = "A coordinate or a driver became infinite or NaN. Check the driver functions over the time grid."
+    jammed = (
+        "The mechanism jammed: a contact closed, and neither a driver, nor another contact, nor a coordinate at rest "
+        "can give way. `motion.events` tells which contacts hold it."
+    )
+    max_events_reached = "The maximum number of contact events was reached. Increase `max_events`."
+    fell = "A body whose contact presses it on dropped, and met nothing on its way. Extend the profile."

@@ -15,14 +15,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ._gauge import AbstractGauge
 from ._groups import SE2, SE3, AbstractPose, expand, lanewise, one, part, pick, take, wide
 from ._joint.base import AbstractFlatPair, AbstractPair, motion
 from ._joint.revolute import RevolutePair
 from ._mechanism import Mechanism
+from ._profile.base import Row
+from ._profile.closest import Pairing
 from ._topology import Topology
+from ._touch import Mode, Touch, touch
 
 
 Turns = Any  # (cosines, sines) of all bodies in the plane; phi of all joints in space
@@ -41,6 +44,8 @@ class Layout:
     n_free: tuple[int, ...]
     lengths: tuple[bool, ...]  # for each freedom
     gauge_bodies: tuple[tuple[str, ...], ...]
+    touch_bodies: tuple[tuple[str, str], ...]  # of the contacts
+    slots: tuple[int, ...]  # where each freedom is stored; -1 if it is not
     hinges: tuple[int, ...]  # the chords that are revolute
 
     @cached_property
@@ -134,6 +139,7 @@ class System(eqx.Module):
     inlet: AbstractPose  # of every joint of the tree: its frame on the parent,
     outlet: AbstractPose  # and its frame on the child
     gauges: tuple[AbstractGauge, ...]
+    touches: tuple[Touch, ...]  # the contacts
     size: Float[Array, "*lanes"]  # a typical length, to weigh lengths against angles
 
     def retract(self, q: Float[Array, "nq *lanes"], d: Float[Array, "nv *lanes"]) -> Float[Array, "nq *lanes"]:
@@ -213,11 +219,62 @@ class System(eqx.Module):
         """The poses that gauge number `i` depends on."""
         return tuple(one(X, self.layout.body_numbers[name]) for name in self.layout.gauge_bodies[i])
 
+    def touch_poses(self, X: AbstractPose, k: int) -> tuple[AbstractPose, AbstractPose]:
+        """The poses of the two bodies of contact number `k`."""
+        a, b = (one(X, self.layout.body_numbers[name]) for name in self.layout.touch_bodies[k])
+        return a, b
+
+    def each_touch(
+        self, f: Callable, X: AbstractPose, *of_each: Float[Array, "c *lanes"] | Int[Array, "c *lanes"]
+    ) -> Any:
+        """f(touch, pose, pose, ...) of every contact, stacked on a first axis; `of_each` is told contact by contact."""
+        lanes = self.size.ndim
+        results = [
+            lanewise(f, lanes)(touch, *self.touch_poses(X, k), *(x[k] for x in of_each))
+            for k, touch in enumerate(self.touches)
+        ]
+        return jax.tree_util.tree_map(lambda *x: jnp.stack(x), *results)
+
+    def resting(self, q: Float[Array, "nq *lanes"], mode: Mode) -> Float[Array, "n *lanes"]:
+        """Where the resting coordinates are."""
+        return jnp.take_along_axis(q, jnp.asarray(self.layout.slots)[mode.rests], 0)
+
+    def nearest(self, X: AbstractPose) -> Pairing:
+        """The closest elements of every contact."""
+        return self.each_touch(lambda touch, X_a, X_b: touch.closest(touch.relative(X_a, X_b)), X)
+
+    def gaps(self, X: AbstractPose, mode: Mode) -> Float[Array, "c *lanes"]:
+        """The gap of every contact on its present elements."""
+
+        def gap(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *where: Array) -> Array:
+            return touch.meet(touch.relative(X_a, X_b), *where).gap
+
+        return self.each_touch(gap, X, mode.e1, mode.e2, mode.s1, mode.s2)
+
+    def slopes(
+        self, X: AbstractPose, S: Float[Array, "rows nv *lanes"], mode: Mode
+    ) -> tuple[Float[Array, "c *lanes"], Float[Array, "c nv *lanes"]]:
+        """The gap of every contact on its present elements, and its derivative in the freedoms."""
+
+        def both(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1: Array, e2: Array, *s: Array):
+            found = touch.meet(touch.relative(X_a, X_b), e1, e2, *s)
+            return found.gap, touch.wrench(X_a, e1, found.s1)
+
+        gaps, wrenches = self.each_touch(both, X, mode.e1, mode.e2, mode.s1, mode.s2)
+        numbers = np.array([[self.layout.body_numbers[name] for name in pair] for pair in self.layout.touch_bodies])
+        between = self.layout.paths[numbers[:, 1]] - self.layout.paths[numbers[:, 0]]
+        return gaps, jnp.sum(wrenches[:, :, None] * S[None], 1) * wide(between, self.size.ndim)
+
     def residual(
-        self, q: Float[Array, "nq *lanes"], targets: Targets = (), afar: bool = False
+        self,
+        q: Float[Array, "nq *lanes"],
+        targets: Targets = (),
+        mode: Mode | None = None,
+        afar: bool = False,
     ) -> Float[Array, "m *lanes"]:
         """What every loop lacks to be closed (2.2.3-10), in the frame of its chord; then the gauges that are
-        to have a target value. `afar` is for positions that may be far from closed."""
+        to have a target value; then the coordinates that rest, or the contacts that hold them. `afar` is for
+        positions that may be far from closed."""
         lanes = q.ndim - 1
         X, phi = self._place(q, self.turns(q))
         rows = []
@@ -228,6 +285,8 @@ class System(eqx.Module):
                 self.gauges[i], target, *self.gauge_poses(X, i)
             )
             rows.append(value[None])
+        if mode is not None:
+            rows.append(_owned(mode, self.gaps(X, mode), self.resting(q, mode) - mode.held))
         return jnp.concatenate(rows) if rows else jnp.zeros((0, *q.shape[1:]))
 
     def twists(self, q: Float[Array, "nq *lanes"], X: AbstractPose) -> Float[Array, "rows nv *lanes"]:
@@ -252,7 +311,12 @@ class System(eqx.Module):
         return pick(jnp.concatenate(columns, 1), np.argsort(places), 1)
 
     def linearise(
-        self, q: Float[Array, "nq *lanes"], targets: Targets = (), turns: Turns | None = None, afar: bool = False
+        self,
+        q: Float[Array, "nq *lanes"],
+        targets: Targets = (),
+        mode: Mode | None = None,
+        turns: Turns | None = None,
+        afar: bool = False,
     ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nv *lanes"]]:
         """`residual` and its derivative in the freedoms, read off the twists: nothing is differentiated
         round a loop. `turns` may be given where they are known."""
@@ -278,6 +342,11 @@ class System(eqx.Module):
             moves = jnp.sum(slopes[:, :, None] * S[None], 1)  # bodies, freedoms
             rows.append(jnp.sum(wide(self.layout.paths[numbers], lanes) * moves, 0)[None])
             residuals.append(value[None])
+        if mode is not None:
+            gaps, slopes = self.slopes(X, S, mode)
+            unit = (wide(np.arange(S.shape[1]), lanes)[None] == mode.rests[:, None]).astype(q.dtype)
+            residuals.append(_owned(mode, gaps, self.resting(q, mode) - mode.held))
+            rows.append(_owned(mode, slopes, unit))
         if not rows:
             return jnp.zeros((0, *q.shape[1:])), jnp.zeros((0, *S.shape[1:]))
         return jnp.concatenate(residuals), jnp.concatenate(rows)
@@ -302,6 +371,7 @@ class System(eqx.Module):
         v: Float[Array, " nv"],
         a: Float[Array, " nv"],
         targets: Callable[[Array], Targets],
+        mode: Mode | None = None,
     ) -> Float[Array, " m"]:
         """The second rate in time of `residual` at a closed position, where the freedoms move with v and a, and
         `targets` tells the gauges' targets a short time later."""
@@ -312,26 +382,42 @@ class System(eqx.Module):
             arrived = take(X, self.layout.ends[n:, 1]) @ part(self.X_B, n, len(self.layout.order))
             apart = jnp.sum(self.layout.loops * A[:, None], -1)  # the sides of a loop have one twist, so this is all
             rows.append(_by_loop(arrived.inverse().twist_map(apart)))
+
+        def movement(names: tuple[str, ...]) -> list[tuple[AbstractPose, Array, Array]]:
+            paths = [(b, self.layout.paths[b]) for b in (self.layout.body_numbers[name] for name in names)]
+            return [(one(X, b), jnp.sum(way * V, -1), jnp.sum(way * A, -1)) for b, way in paths]
+
         for k, (i, _) in enumerate(targets(jnp.zeros(()))):
-            numbers = [self.layout.body_numbers[name] for name in self.layout.gauge_bodies[i]]
-            moving = [
-                (one(X, b), jnp.sum(self.layout.paths[b] * V, -1), jnp.sum(self.layout.paths[b] * A, -1))
-                for b in numbers
-            ]
+            moving = movement(self.layout.gauge_bodies[i])
 
             def later(s: Array, i: int = i, k: int = k, moving: list = moving) -> Array:
                 return self.gauges[i].residual(targets(s)[k][1], *(drifted(X, V, A, s) for X, V, A in moving))
 
             rows.append(second(later)[2][None])
+        if mode is not None:
+            curves = []
+            for k, touch in enumerate(self.touches):
+                moving, where = movement(self.layout.touch_bodies[k]), (mode.e1[k], mode.e2[k], mode.s1[k], mode.s2[k])
+
+                def gap(s: Array, touch: Touch = touch, moving: list = moving, where: tuple = where) -> Array:
+                    X_a, X_b = (drifted(X, V, A, s) for X, V, A in moving)
+                    return touch.meet(touch.relative(X_a, X_b), *where).gap
+
+                curves.append(second(gap)[2])
+            rows.append(_owned(mode, jnp.stack(curves), a[mode.rests]))
         return jnp.concatenate(rows) if rows else jnp.zeros(0)
 
-    def row_sizes(self, gauges: tuple[int, ...] = ()) -> Float[Array, "m *lanes"]:
+    def row_sizes(self, gauges: tuple[int, ...] = (), mode: Mode | None = None) -> Float[Array, "m *lanes"]:
         """What one unit of each row of `residual` weighs: 1 for angles, the typical size for lengths."""
         group, n = self.layout.group, len(self.layout.topology.chords)
         powers = ([0] * group.n_rotations + [1] * (group.rows - group.n_rotations)) * n
         powers += [self.gauges[i].dimension for i in gauges]
         table = jnp.stack([jnp.ones_like(self.size), self.size, self.size**2])
-        return pick(table, np.array(powers, dtype=int))
+        sizes = pick(table, np.array(powers, dtype=int))
+        if mode is None:
+            return sizes
+        own = jnp.take_along_axis(self.column_sizes(), mode.rests, 0)
+        return jnp.concatenate([sizes, jnp.where(mode.owner >= 0, self.size, own)])
 
     def column_sizes(self) -> Float[Array, "nv *lanes"]:
         """The same for the freedoms."""
@@ -350,6 +436,16 @@ def second(f: Callable[[Array], Any]) -> tuple[Any, Any, Any]:
     now, unit = (jnp.zeros(()),), (jnp.ones(()),)
     (value, first), (_, second) = jax.jvp(lambda s: jax.jvp(f, (s,), unit), now, unit)
     return value, first, second
+
+
+def _owned(
+    mode: Mode, of_contacts: Float[Array, "c *more"], of_rests: Float[Array, "n *more"]
+) -> Float[Array, "n *more"]:
+    """For each resting coordinate, what belongs to the contact that took it, or its own."""
+    extra = of_rests.ndim - mode.owner.ndim  # axes between the first one and the lanes
+    owner = mode.owner.reshape(mode.owner.shape[:1] + (1,) * extra + mode.owner.shape[1:])
+    taken = jnp.take_along_axis(of_contacts, jnp.broadcast_to(jnp.maximum(owner, 0), of_rests.shape), 0)
+    return jnp.where(owner >= 0, taken, of_rests)
 
 
 def _by_loop(x: Float[Array, "rows loops *more"]) -> Float[Array, "m *more"]:
@@ -371,8 +467,18 @@ def layout(mech: Mechanism) -> Layout:
         n_free=tuple(len(j.pair.coordinates) for j in mech.joints),
         lengths=tuple(x for j in mech.joints for x in j.pair.lengths),
         gauge_bodies=tuple(g.bodies for g in mech.gauges),
+        touch_bodies=tuple((c.body_a, c.body_b) for c in mech.contacts),
+        slots=_slots(mech),
         hinges=tuple(j for j in mech.topology.chords if isinstance(mech.joints[j].pair, RevolutePair)),
     )
+
+
+def _slots(mech: Mechanism) -> tuple[int, ...]:
+    slots, start = [], 0
+    for joint in mech.joints:
+        slots += [-1 if slot is None else start + slot for slot in joint.pair.slots]
+        start += len(joint.pair.rest)
+    return tuple(slots)
 
 
 def system(mech: Mechanism) -> System:
@@ -391,5 +497,11 @@ def system(mech: Mechanism) -> System:
     X_A, X_B = plan.group.stack(X_A), plan.group.stack(X_B)
     lengths = [X_A.position.reshape(-1), X_B.position.reshape(-1)]
     lengths += [g.value[None] for g in mech.gauges if g.value is not None and g.dimension]
+    touches = tuple(touch(c, *mech.profiles(c), plan.group) for c in mech.contacts)
+    lengths += [jnp.stack([row.x, row.y, row.radius, row.length]).reshape(-1) for row in _rows(touches)]
     reach = jax.lax.stop_gradient(jnp.max(jnp.abs(jnp.concatenate(lengths))))
-    return System(plan, pairs, X_A, X_B, inlet, outlet, mech.gauges, jnp.where(reach > 0, reach, 1.0))
+    return System(plan, pairs, X_A, X_B, inlet, outlet, mech.gauges, touches, jnp.where(reach > 0, reach, 1.0))
+
+
+def _rows(touches: tuple[Touch, ...]) -> list[Row]:
+    return [side.rows for t in touches for side in (t.A, t.B)]

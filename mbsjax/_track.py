@@ -14,6 +14,7 @@ from ._groups import SE2, AbstractPose, one
 from ._mechanism import Mechanism, unknown
 from ._precision import as_float
 from ._system import System, drifted, second, system
+from ._touch import Mode
 
 
 class Track(NamedTuple):
@@ -145,3 +146,59 @@ class Configuration(eqx.Module):
 @eqx.filter_jit
 def _read(reader: Callable[[Array], Any], q: Array) -> Any:
     return reader(q)
+
+
+class ContactTrack(NamedTuple):
+    """A contact along a motion.
+
+    - `q`, `v`, `a`: its coordinates q1, q2, q3 (columns): the places on the two profiles, each the number of an element
+        and a local coordinate, and the gap; with their rates, one-sided where an element ends. Where there is no
+        common normal the gap is infinite.
+    - `active`: whether it is active.
+    - `point`, `normal`: the place on the first profile, and the common normal, out of the first body, in ground.
+    """
+
+    q: Array
+    v: Array
+    a: Array
+    active: Array
+    point: Array
+    normal: Array
+
+    @property
+    def gap(self) -> Array:
+        return self.q[..., 2]
+
+
+class ContactReader(eqx.Module):
+    """The coordinates of a contact."""
+
+    system: System
+    number: int = eqx.field(static=True)
+    bodies: tuple[PoseReader, PoseReader]
+
+    def __init__(self, mech: Mechanism, name: str):
+        contact = mech.contact(name)
+        self.system, self.number = system(mech), mech.contacts.index(contact)
+        self.bodies = PoseReader(mech, contact.body_a), PoseReader(mech, contact.body_b)
+
+    def __call__(self, q: Array, v: Array, a: Array, mode: Mode) -> ContactTrack:
+        k, touch = self.number, self.system.touches[self.number]
+        moving = [body.moving(q, v, a) for body in self.bodies]
+        X = touch.relative(*(X for X, _, _ in moving))
+        near, on = touch.closest(X), mode.active[k]
+        pairs = zip((mode.e1, mode.e2, mode.s1, mode.s2), near)
+        e1, e2, s1, s2 = (jnp.where(on, mine[k], there) for mine, there in pairs)
+
+        def coordinates(s: Array) -> Array:
+            X_a, X_b = (drifted(X, V, A, s) for X, V, A in moving)
+            found = touch.meet(touch.relative(X_a, X_b), e1, e2, s1, s2)
+            return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap])
+
+        value, rate, second_rate = second(coordinates)
+        apart = ~on & ~jnp.isfinite(near.gap)
+        value = jnp.where(apart, jnp.stack([jnp.nan, jnp.nan, jnp.inf]), value)
+        place = touch.A.place(e1, value[0] - e1)
+        plane = moving[0][0] @ touch.X_A
+        point, normal = (jnp.concatenate([x, jnp.zeros(plane.dim - 2)]) for x in (place.position, place.normal))
+        return ContactTrack(value, rate, second_rate, on, plane.apply(point), plane.rotate(normal))

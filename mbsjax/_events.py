@@ -1,0 +1,137 @@
+"""The event log of a motion, and the derivatives of what it tells."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ._drive import Problem, frozen, root
+from ._linalg import least_squares
+from ._march import Log
+from ._mechanism import Mechanism
+from ._modes import EVENTS, watch
+
+
+class Event(NamedTuple):
+    """One change of a contact.
+
+    - `t`: when.
+    - `kind`: `"closed"`, `"transition"`, `"shifted"`, `"released"`, `"deleted"` or `"jammed"`.
+    - `contact`: its name.
+    - `before`, `after`: the elements of the first and the second profile, as (number, kind).
+    - `gave_way`: the name of the contact that opened because this one closed, if one did.
+    """
+
+    t: float
+    kind: str
+    contact: str
+    before: tuple[tuple[int, str], tuple[int, str]]
+    after: tuple[tuple[int, str], tuple[int, str]]
+    gave_way: str | None
+
+    def __str__(self) -> str:
+        pairs = [f"{a[1]} {a[0]} - {b[1]} {b[0]}" for a, b in (self.before, self.after)]
+        where = pairs[0] if pairs[0] == pairs[1] else f"{pairs[0]} -> {pairs[1]}"
+        gave = f"; {self.gave_way!r} gave way" if self.gave_way else ""
+        return f"t = {self.t:.9g}: contact {self.contact!r} {self.kind} ({where}){gave}"
+
+
+class Events(eqx.Module):
+    """How the contacts changed along a motion. Arrays have room for `max_events` events; of these, the first `count`
+    happened, and the others have an infinite `t`. The dates carry derivatives.
+
+    - `t`, `count`: when, and how many.
+    - `kind`: what happened, a number of [`mbsjax.EVENTS`][]; `contact`, to which contact of the mechanism; `gave_way`,
+        which one opened because of it, -1 for none.
+    - `before`, `after`: the numbers of its elements.
+    - `q`, `v_before`, `v_after`, `a_before`, `a_after`: the position, and the one-sided velocities and accelerations,
+        as in [`mbsjax.Motion`][].
+    - `active_last`: which contacts are active in the end.
+    """
+
+    t: Float[Array, " events"]
+    count: Int[Array, ""]
+    kind: Int[Array, " events"]
+    contact: Int[Array, " events"]
+    gave_way: Int[Array, " events"]
+    before: Int[Array, "events 2"]
+    after: Int[Array, "events 2"]
+    q: Float[Array, "events nq"]
+    v_before: Float[Array, "events nv"]
+    v_after: Float[Array, "events nv"]
+    a_before: Float[Array, "events nv"]
+    a_after: Float[Array, "events nv"]
+    active_last: Bool[Array, " c"]
+
+    def list(self, mech: Mechanism) -> list[Event]:
+        """The events in words."""
+        kinds = [[p.kinds for p in mech.profiles(c)] for c in mech.contacts]
+
+        def elements(k: int, pair: np.ndarray) -> tuple[tuple[int, str], tuple[int, str]]:
+            a, b = ((int(e), kinds[k][side][int(e)]) for side, e in enumerate(pair))
+            return a, b
+
+        found = []
+        for i in range(int(self.count)):
+            k, other = int(self.contact[i]), int(self.gave_way[i])
+            found.append(
+                Event(
+                    float(self.t[i]),
+                    EVENTS[int(self.kind[i])],
+                    mech.contacts[k].name,
+                    elements(k, np.asarray(self.before[i])),
+                    elements(k, np.asarray(self.after[i])),
+                    mech.contacts[other].name if other >= 0 else None,
+                )
+            )
+        return found
+
+
+def replay(
+    problem: Problem, q0: Float[Array, " nq"], log: Log, span: Float[Array, ""]
+) -> tuple[Float[Array, " events"], Float[Array, "events n"], Float[Array, "more n"]]:
+    """The dates of the events, and where the resting coordinates are held before each of them and in each of the
+    modes, with their derivatives.
+
+    An event is where its guard, a function of the position alone, is zero on the way: one Newton correction of its
+    date, from where it was located, carries all derivatives (the search for it carries none).
+    """
+    start = problem.mode
+    assert start is not None
+    slots = jnp.asarray(problem.system.layout.slots)
+    held0 = q0[slots[start.rests]]
+
+    def one(carry: tuple[Array, Array], row: Log):
+        held, t_before = carry
+        falls = row.before.clock == 0
+        happened = jnp.isfinite(row.t)
+        t = jnp.where(happened, jnp.where(falls, t_before, row.t), t_before)
+        held = jnp.where(row.before.drift != 0, row.before.held, held)
+        mode = row.before._replace(held=held)
+
+        def at(x: Array) -> tuple[Problem, Array, Array]:
+            """The position a little further on."""
+            now = problem.within(mode._replace(held=held + mode.drift * x))
+            then = t + mode.clock * x
+            return now, root(now, row.q, then), then
+
+        def guard(x: Array) -> Array:
+            now, q, then = at(x)
+            _, J, in_time = now.linearise(q, then)
+            v = now.spread(-least_squares(J, refine=1)(in_time[:, None])[:, 0], now.speeds(then) * mode.clock)
+            return watch(now, q, v, span)[0].reshape(-1)[jnp.maximum(row.guard, 0)]
+
+        value, rate = jax.jvp(guard, (jnp.zeros(()),), (jnp.ones(()),))
+        told = happened & (row.guard >= 0)
+        lag = jnp.where(told, -value / jnp.where(told & (rate != 0), frozen(rate), 1.0), 0.0)
+        _, q, date = at(lag)
+        moved = held + mode.drift * lag
+        freed = (row.after.owner < 0) & (row.before.owner >= 0)
+        kept = jnp.where(happened & freed, q[slots[mode.rests]], jnp.where(happened, moved, held))
+        return (kept, date), (date, moved, kept)
+
+    _, (dates, before, after) = jax.lax.scan(one, (held0, jnp.zeros(())), log)
+    return dates, before, jnp.concatenate([held0[None], after])

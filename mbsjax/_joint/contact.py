@@ -1,0 +1,137 @@
+"""The contact joint: two profiles that touch, or may touch."""
+
+from typing import Any, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .. import frames
+from .._custom_types import Matrix4
+from .._groups import SE2
+from .._precision import as_float
+from .._profile.closest import closest, element_pairs, meet
+from .._profile.profile import Profile
+from ..frames import PlanarFrame
+from .joint import check_name
+
+
+HOLDS = ("keep", "push", "press")
+
+
+class Contact(eqx.Module):
+    """A joint between a profile of one body and a profile of another (thesis 2.4).
+
+    Its coordinates are q1 and q2, the places on the two profiles (number of the element and local coordinate), and
+    q3, the gap along the common normal. A virtual contact has all three, and they follow from the position of the
+    bodies; an active one has q3 = 0, and takes one freedom from the mechanism.
+
+    **Arguments:**
+
+    - `name`: how results call it.
+    - `profile_a`, `profile_b`: `"body.profile"`, the preceding and the following one.
+    - `active`: whether it is closed from the start; the mechanism is then assembled so. If not, it becomes active
+        when the gap closes.
+    - `hold`: what becomes of it once it is active. `"keep"`, as in the thesis 2.5: something presses the bodies
+        together, it stays active until it is geometrically impossible. `"push"`: it can only push, and is released
+        as soon as the body that it pushes would be drawn back. `"press"`: like keep, but where it becomes impossible
+        the body drops at once until it meets the profile again, as a follower does that a spring presses on a snail.
+    - `elements_a`, `elements_b`: restrict it to a range of elements, `(first, last)`, last included, so that several
+        contact joints can stand for several places between the same two bodies.
+
+    !!! Example
+
+        >>> Contact("C23", "cam.rim", "follower.roller", active=True).body_b
+        'follower'
+    """
+
+    name: str = eqx.field(static=True)
+    body_a: str = eqx.field(static=True)
+    profile_a: str = eqx.field(static=True)
+    body_b: str = eqx.field(static=True)
+    profile_b: str = eqx.field(static=True)
+    active: bool = eqx.field(static=True)
+    hold: str = eqx.field(static=True)
+    elements_a: tuple[int, int] | None = eqx.field(static=True)
+    elements_b: tuple[int, int] | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        name: str,
+        profile_a: str,
+        profile_b: str,
+        *,
+        active: bool = False,
+        hold: Literal["keep", "push", "press"] = "keep",
+        elements_a: tuple[int, int] | None = None,
+        elements_b: tuple[int, int] | None = None,
+    ):
+        check_name(name, "a contact")
+        self.name, self.active, self.hold = name, bool(active), hold
+        self.body_a, self.profile_a = _address(profile_a, name)
+        self.body_b, self.profile_b = _address(profile_b, name)
+        if self.body_a == self.body_b:
+            raise ValueError(f"contact {name!r} connects body {self.body_a!r} with itself")
+        if hold not in HOLDS:
+            raise ValueError(f"`hold` of contact {name!r} must be one of {', '.join(map(repr, HOLDS))}, got {hold!r}")
+        self.elements_a, self.elements_b = elements_a, elements_b
+
+
+def _address(given: Any, name: str) -> tuple[str, str]:
+    body, _, profile = given.partition(".") if isinstance(given, str) else ("", "", "")
+    if not body or not profile:
+        raise ValueError(f"contact {name!r} needs the names of its profiles as 'body.profile', got {given!r}")
+    return body, profile
+
+
+def contact_matrix(a: Profile, b: Profile, q: Any) -> Matrix4:
+    """phi = phi_p(q1) phi_D(q3) phi_f(q2): the pose of the plane of profile `b` in that of profile `a` (2.5.3-7).
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> disc = mbs.Profile.chain([mbs.Circle((0.0, 0.0), 1.0)])
+        >>> contact_matrix(disc, disc, (0.25, 0.75, 0.5))[:3, 3].round(9).tolist()
+        [0.0, 2.5, 0.0]
+    """
+    q1, q2, q3 = as_float(q, "the coordinates of a contact")
+    apart = frames.translation(jnp.stack([jnp.zeros_like(q3), q3, jnp.zeros_like(q3)]))
+    facing = frames.rotation((0.0, 0.0, 1.0), jnp.pi)
+    return frames.compose(frames.embed(a(q1).frame), apart, facing, frames.inverse(frames.embed(b(q2).frame)))
+
+
+@eqx.filter_jit
+def contact_coordinates(
+    a: Profile, b: Profile, pose: PlanarFrame, elements: tuple[int, int] | None = None
+) -> Float[Array, "3"]:
+    """q1, q2, q3 of two profiles, where `pose` is that of the plane of `b` in the plane of `a`: of the closest pair of
+    elements, or of a given pair, for which the places may lie beyond the ends. The inverse of
+    [`mbsjax.contact_matrix`][]. Where no two elements have a common normal, q3 is infinite.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> disc = mbs.Profile.chain([mbs.Circle((0.0, 0.0), 1.0)])
+        >>> contact_coordinates(disc, disc, mbs.at(0.0, 2.5)).round(9).tolist()
+        [0.25, 0.75, 0.5]
+    """
+    A, B, X = a.outline, b.outline, SE2.of(pose)
+    if elements is None:
+        pairs = element_pairs(A, B, range(A.count), range(B.count))
+    else:
+        pairs = np.array([elements[0]]), np.array([elements[1]])
+    near = closest(A, B, X, pairs, anywhere=elements is not None)
+    found = meet(A, B, X, near.e1, near.e2, near.s1, near.s2)
+    return jnp.stack([near.e1 + found.s1, near.e2 + found.s2, jnp.where(jnp.isfinite(near.gap), found.gap, jnp.inf)])
+
+
+def element_range(profile: Profile, given: Any, what: str) -> range:
+    """The numbers of the elements that a contact is restricted to."""
+    n = len(profile.kinds)
+    if given is None:
+        return range(n)
+    first, last = given
+    if not 0 <= first <= last < n:
+        raise ValueError(f"{what} must be numbers from 0 to {n - 1}, the first not after the last, got {given!r}")
+    return range(first, last + 1)

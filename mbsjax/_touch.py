@@ -1,0 +1,135 @@
+"""Contact joints laid out for computing: gaps, their gradients, and which contacts are active.
+
+Written for one mechanism in one position; `lanewise` applies it along lanes.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ._groups import SE2, SE3, AbstractPose
+from ._joint.contact import Contact, element_range
+from ._profile.closest import Meeting, Pairing, closest, element_pairs, meet
+from ._profile.outline import Outline
+from ._profile.profile import Profile
+from .frames import PlanarFrame, embed
+
+
+class Mode(NamedTuple):
+    """Which contacts are active, on which elements, and what rests.
+
+    The freedoms that no driver moves and no contact holds rest. Each of the n freedoms of a mechanism beyond its
+    drivers has a resting coordinate and one equation: that it stands where it is held, or, once a contact has taken
+    hold of it, that the gap of this contact is zero. So shapes do not depend on which contacts are active.
+    """
+
+    rests: Int[Array, "n *lanes"]  # freedoms
+    owner: Int[Array, "n *lanes"]  # the contact whose gap is kept zero instead; -1 for none
+    held: Float[Array, "n *lanes"]
+    drift: Float[Array, "n *lanes"]  # how fast `held` moves while a body drops: then time stands still,
+    clock: Float[Array, "*lanes"]  # 0 instead of 1
+    e1: Int[Array, "c *lanes"]  # the elements of each contact
+    e2: Int[Array, "c *lanes"]
+    s1: Float[Array, "c *lanes"]  # and where on them it was last
+    s2: Float[Array, "c *lanes"]
+    push: Float[Array, "c *lanes"]  # in which direction a contact moves the coordinate that it took: 1 or -1
+
+    @property
+    def active(self) -> Bool[Array, "c *lanes"]:
+        numbers = np.arange(self.e1.shape[0]).reshape(-1, *(1,) * self.owner.ndim)
+        return jnp.any(self.owner[None] == numbers, 1)
+
+
+class Touch(eqx.Module):
+    """A contact joint with its profiles as arrays."""
+
+    A: Outline
+    B: Outline
+    X_A: AbstractPose  # the planes of the profiles in their bodies
+    X_B: AbstractPose
+    range_a: range = eqx.field(static=True)
+    range_b: range = eqx.field(static=True)
+    hold: str = eqx.field(static=True)
+
+    def relative(self, X_a: AbstractPose, X_b: AbstractPose) -> SE2:
+        """The pose of the second profile in the plane of the first."""
+        X = (X_a @ self.X_A).inverse() @ (X_b @ self.X_B)
+        if isinstance(X, SE2):
+            return X
+        assert isinstance(X, SE3)
+        c, s = X.R[0, 0], X.R[1, 0]
+        return SE2(c, s, X.p[0], X.p[1], jnp.arctan2(s, c))
+
+    def meet(self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> Meeting:
+        return meet(self.A, self.B, X, e1, e2, s1, s2)
+
+    def closest(self, X: SE2, skip: tuple[Array, Array] | None = None, skipping: Array | None = None) -> Pairing:
+        """The closest elements; `skipping`, without those near two elements."""
+        pairs = element_pairs(self.A, self.B, self.range_a, self.range_b)
+        return closest(self.A, self.B, X, pairs, skip, skipping)
+
+    def wrench(self, X_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
+        """What the gap grows by, for each unit of a twist in ground of the second body: the wrench of a unit force
+        along the common normal; the first body's twist takes as much away."""
+        place = self.A.place(e1, s1)
+        X = X_a @ self.X_A
+        p, n = (jnp.concatenate([x, jnp.zeros(X.dim - 2)]) for x in (place.position, place.normal))
+        p, n = X.apply(p), X.rotate(n)
+        if X.dim == 2:
+            return jnp.concatenate([(p[0] * n[1] - p[1] * n[0])[None], n])
+        return jnp.concatenate([jnp.cross(p, n), n])
+
+    def on(self, e1: Array, e2: Array, w: Array) -> tuple[Array, Array, Array]:
+        """The elements after a place has left its element by one of four ends (w: 1, 2 those of the first profile's,
+        3, 4 those of the second's), -1 where there is none; and the local coordinate that a new one begins from.
+
+        Two lines have no common normal: one of them is left out. Two corners that meet go on together: the corner
+        of one is then on the flank of the other.
+        """
+        way = jnp.where((w == 2) | (w == 4), 1, -1)
+        first = w <= 2
+        n1 = jnp.where(first, _next(self.A, self.range_a, e1, way), e1)
+        n2 = jnp.where(first, e2, _next(self.B, self.range_b, e2, way))
+        flat = _line(self.A, n1) & _line(self.B, n2)
+        sharp = _corner(self.A, n1) & _corner(self.B, n2)
+        n1 = jnp.where(flat & first | sharp & ~first, _next(self.A, self.range_a, n1, way), n1)
+        n2 = jnp.where(flat & ~first | sharp & first, _next(self.B, self.range_b, n2, way), n2)
+        return n1, n2, jnp.where(way > 0, 0.0, 1.0)
+
+
+def _next(shape: Outline, allowed: range, e: Array, way: Array) -> Array:
+    on = shape.neighbour(jnp.maximum(e, 0), way)
+    inside = (on >= allowed.start) & (on < allowed.stop) & (e >= 0)
+    return jnp.where(inside, on, -1)
+
+
+def _line(shape: Outline, e: Array) -> Array:
+    return (e >= 0) & shape.is_line(jnp.maximum(e, 0))
+
+
+def _corner(shape: Outline, e: Array) -> Array:
+    row = shape.row(jnp.maximum(e, 0))
+    return (e >= 0) & ~shape.is_line(jnp.maximum(e, 0)) & ~shape.is_curve(jnp.maximum(e, 0)) & (row.radius == 0)
+
+
+def touch(contact: Contact, a: Profile, b: Profile, group: type[AbstractPose]) -> Touch:
+    def placed(frame: object) -> AbstractPose:
+        if isinstance(frame, PlanarFrame):
+            return SE2.of(frame) if group is SE2 else SE3.of(embed(frame))
+        assert isinstance(frame, jax.Array)
+        return SE3.of(frame)
+
+    what = f"of contact {contact.name!r}"
+    return Touch(
+        a.outline,
+        b.outline,
+        placed(a.frame),
+        placed(b.frame),
+        element_range(a, contact.elements_a, f"elements_a {what}"),
+        element_range(b, contact.elements_b, f"elements_b {what}"),
+        contact.hold,
+    )
