@@ -1,6 +1,6 @@
 """Assembly: a position that closes every loop, from an estimate."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -101,9 +101,10 @@ def assemble(
     return assembly
 
 
-def closing(mech: Mechanism, problem: Problem) -> Problem:
-    """The problem with the gaps of the active contacts among its equations."""
-    active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
+def closing(mech: Mechanism, problem: Problem, names: Iterable[str] | None = None) -> Problem:
+    """The problem with the gaps of some contacts, those that are active from the start, among its equations."""
+    names = [c.name for c in mech.contacts if c.active] if names is None else list(names)
+    active = tuple(mech.contacts.index(mech.contact(name)) for name in names)
     return problem.within(at_rest(problem, active)) if active else problem
 
 

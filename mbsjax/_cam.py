@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from ._custom_types import Numbers
 from ._precision import as_float, is_concrete
-from ._profile.base import positive
+from ._profile.base import positive, velocity_and_acceleration
 from ._profile.followers import (
     AbstractFollower,
     FlatFace,
@@ -123,15 +123,14 @@ class Cam(eqx.Module):
             >>> table.radius.round(9).tolist(), table.excursion.round(9).tolist()  # an eccentric disc
             ([4.0, 4.0, 4.0, 4.0, 4.0], [0.0, 1.0, 0.0, -1.0, 0.0])
         """
-        theta = as_float(theta, "a cam angle")
-        return CamTable(*self.svaj(theta, speed), *_geometry(self, theta))
+        return _table(self, as_float(theta, "a cam angle"), as_float(speed, "the speed of a cam"))
 
     def svaj(self, theta: Numbers, speed: Numbers = 1.0) -> SVAJ:
         """Lift, velocity, acceleration and jerk of the follower."""
         return self.programme.svaj(theta, speed)
 
     def frame(self, theta: Numbers) -> PlanarFrame:
-        """Where the follower's own frame is in the fixed one, at a cam angle."""
+        """Where the follower's own frame is in the fixed one, at these cam angles."""
         y = self.follower.home(self.base_radius) + self.programme(theta)
         return self.follower.frame(y)
 
@@ -191,10 +190,8 @@ def least_base_radius(programme: Programme, follower: AbstractFollower, *, press
 def _least_base_radius(programme: Programme, follower: Translating, limit: Float[Array, ""]) -> Peak:
     rounding, e = follower.tip.rounding(), follower.offset
 
-    def needed(lift: Callable, theta: Array) -> list[Array]:
-        if rounding is None:
-            return [-(lift(theta) + slope(slope(lift))(theta))]
-        return [jnp.abs(slope(lift)(theta) - e) / jnp.tan(limit) - lift(theta)]
+    def needed(s: Array, v: Array, a: Array) -> list[Array]:
+        return [-(s + a) if rounding is None else jnp.abs(v - e) / jnp.tan(limit) - s]
 
     ((at, y),) = _over_segments(programme, needed)
     return Peak(at, y if rounding is None else jnp.sqrt(y**2 + e**2) - rounding)
@@ -208,41 +205,43 @@ class _Spot(NamedTuple):
     contact: Array
 
 
-def _spot(cam: Cam, lift: Callable, theta: Float[Array, ""]) -> _Spot:
-    """The geometry at one cam angle, the lift being a function of it."""
+def _spot(cam: Cam, s: Float[Array, ""], v: Float[Array, ""], a: Float[Array, ""]) -> _Spot:
+    """The geometry at one cam angle, from the lift and its first two derivatives: more does not enter."""
     follower, tip = cam.follower, cam.follower.tip
-    home = follower.home(cam.base_radius)
-    course = lambda t: course_at(follower, lambda t: home + lift(t), t)
-    here = course(theta)
+    home, zero = follower.home(cam.base_radius), jnp.zeros_like(s)
+    course = lambda t: course_at(follower, lambda t: home + s + t * (v + t * a / 2), t)
+    here = course(zero)
     p, n, rounding = tip.touch(here), tip.normal(here), tip.rounding()
     motion = follower.heading(p if rounding is None else here.o)
     pressure = jnp.arctan2(motion[0] * n[1] - motion[1] * n[0], jnp.dot(motion, n))
-    if rounding is None:
-        assert isinstance(tip, FlatFace)
-        # the contact moves along the face, while the face turns by 1 - a'
+    if isinstance(tip, FlatFace):
+        # seen from the cam, the contact moves along the face, while the face turns by 1 - a'
         touch = lambda t: turned(tip.touch(course(t)), -t)
-        along = jnp.dot(turned(slope(touch)(theta), theta), direction(here.a))
+        along = jnp.dot(slope(touch)(zero), direction(here.a))
         return _Spot(pressure, None, along / (1 - here.da), tip.excursion(here), p)
-    v, dv = here.v, slope(lambda t: course(t).v)(theta)
-    square = jnp.sum(v**2)
-    curvature = (1 - (v[0] * dv[1] - v[1] * dv[0]) / square) / jnp.sqrt(square)
+    w, dw = here.v, slope(lambda t: course(t).v)(zero)
+    square = jnp.sum(w**2)
+    curvature = (1 - (w[0] * dw[1] - w[1] * dw[0]) / square) / jnp.sqrt(square)
     return _Spot(pressure, curvature, 1 / curvature - rounding, None, p)
 
 
 @eqx.filter_jit
-def _geometry(cam: Cam, theta: Float[Array, "*n"]) -> tuple:
-    spot = jax.vmap(lambda t: _spot(cam, cam.programme, t))(theta.reshape(-1))
-    shaped = lambda x: x if x is None else x.reshape(theta.shape + x.shape[1:])
-    pitch = None if spot.pitch_curvature is None else shaped(1 / spot.pitch_curvature)
-    return shaped(spot.pressure_angle), shaped(spot.radius), pitch, shaped(spot.excursion), shaped(spot.contact)
+def _table(cam: Cam, theta: Float[Array, "*n"], speed: Float[Array, ""]) -> CamTable:
+    motion = cam.programme.svaj(theta)
+    spot = jax.vmap(lambda s, v, a: _spot(cam, s, v, a))(*(x.reshape(-1) for x in motion[:3]))
+    spot = jax.tree_util.tree_map(lambda x: x.reshape(theta.shape + x.shape[1:]), spot)
+    pitch = None if spot.pitch_curvature is None else 1 / spot.pitch_curvature
+    s, v, a, j = (x * speed**k for k, x in enumerate(motion))
+    return CamTable(s, v, a, j, spot.pressure_angle, spot.radius, pitch, spot.excursion, spot.contact)
 
 
 def _over_segments(programme: Programme, f: Callable) -> list[Peak]:
-    """The largest value over a turn, where segments meet on both sides, of each of a list f(lift, theta)."""
+    """The largest value over a turn, where segments meet on both sides, of each of a list f(s, v, a)."""
     angles = jnp.stack([s.angle for s in programme.segments])
 
     def one(k: Array, start: Array, angle: Array) -> Peak:
-        return peak(lambda t: f(lambda t: programme.on(k, t), t), start, start + angle)
+        lift = lambda t: programme.on(k, t)
+        return peak(lambda t: f(lift(t), *velocity_and_acceleration(lift, t, jnp.ones_like(t))), start, start + angle)
 
     peaks = jax.vmap(one)(jnp.arange(len(angles)), programme.starts, angles)
     best = jnp.argmax(peaks.value, 0)
@@ -251,11 +250,12 @@ def _over_segments(programme: Programme, f: Callable) -> list[Peak]:
 
 @eqx.filter_jit
 def _extremes(cam: Cam) -> CamExtremes:
-    def wanted(lift: Callable, theta: Array) -> list[Array]:
-        spot = _spot(cam, lift, theta)
+    def wanted(s: Array, v: Array, a: Array) -> list[Array]:
+        spot = _spot(cam, s, v, a)
         pressure = jnp.abs(spot.pressure_angle)
-        if spot.excursion is None:
+        if spot.pitch_curvature is not None:
             return [pressure, spot.pitch_curvature]
+        assert spot.excursion is not None
         return [pressure, -spot.radius, jnp.abs(spot.excursion)]
 
     pressure, *others = _over_segments(cam.programme, wanted)

@@ -10,7 +10,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float, Int
 
 from ._drive import Problem
 from ._groups import lanewise
@@ -79,35 +79,41 @@ class _Output(NamedTuple):
 
 
 class _Record(eqx.Module):
-    """A table with a row for each of many trees of arrays, packed into two arrays, of real numbers and of others: few
-    large writes are cheaper than many small ones."""
+    """A table with a row for each of many trees of arrays, packed into two arrays, of real numbers and of others, with
+    all lanes on one last axis: few writes, in place, are cheaper than many."""
 
-    reals: Array
-    others: Array
+    reals: Float[Array, "n f l"]
+    others: Int[Array, "n i l"]
 
     @staticmethod
-    def _packed(row, lanes: int) -> tuple[Array, Array]:
-        flat = [x.reshape(-1, *x.shape[x.ndim - lanes :]) for x in jax.tree_util.tree_leaves(row)]
-        reals = [x for x in flat if jnp.issubdtype(x.dtype, jnp.floating)]
-        others = [x.astype(int) for x in flat if not jnp.issubdtype(x.dtype, jnp.floating)]
-        return jnp.concatenate(reals), jnp.concatenate(others)
+    def _packed(row, lanes: int) -> list[Array]:
+        leaves = jax.tree_util.tree_leaves(row)
+        size = int(np.prod(leaves[0].shape[leaves[0].ndim - lanes :], dtype=int))
+        flat = [x.reshape(-1, size) for x in leaves]
+        real = [jnp.issubdtype(x.dtype, jnp.floating) for x in flat]
+        return [
+            jnp.concatenate([x for x, r in zip(flat, real) if r]),
+            jnp.concatenate([x.astype(int) for x, r in zip(flat, real) if not r]),
+        ]
 
     @staticmethod
     def blank(row, n: int, lanes: int) -> "_Record":
         """n times the same row."""
-        return _Record(*(jnp.broadcast_to(x[None], (n, *x.shape)) for x in _Record._packed(row, lanes)))
+        return _Record(*(jnp.tile(x, (n, 1, 1)) for x in _Record._packed(row, lanes)))
 
     def written(self, i: Array, row) -> "_Record":
         """With another row number i; beyond the end, nothing is written."""
-        lanes = i.ndim
-        write = lanewise(lambda table, i, x: table.at[i].set(x, mode="drop"), lanes)
-        reals, others = self._packed(row, lanes)
-        return _Record(write(self.reals, i, reals), write(self.others, i, others))
+        each = jnp.arange(self.reals.shape[2])
 
-    def read(self, like):
+        def write(table: Array, x: Array) -> Array:
+            return table.at[i.reshape(-1), :, each].set(x.T, mode="drop", unique_indices=True)
+
+        reals, others = self._packed(row, i.ndim)
+        return _Record(write(self.reals, reals), write(self.others, others))
+
+    def read(self, like, lanes: int):
         """All rows, as trees like this one."""
         leaves, structure = jax.tree_util.tree_flatten(like)
-        lanes = self.reals.ndim - 2
         at, found = [0, 0], []
         for x in leaves:
             other = int(not jnp.issubdtype(x.dtype, jnp.floating))
@@ -130,8 +136,9 @@ class _Watch(NamedTuple):
     tries: Array
     fallen: Array
     jammed: Array
-    count: Array
-    log: "_Record"
+    count: Array  # of the events
+    made: Array  # whether one has just happened,
+    row: Log  # and what there is to tell of it
 
 
 class _State(NamedTuple):
@@ -307,8 +314,8 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         return w._replace(mode=mode, beyond=w.beyond - h, tries=w.tries + 1, fallen=w.fallen + (1 - mode.clock) * h)
 
     def locate(w: _Watch) -> Array:
-        """The next step towards an event: the root of the chord, missed and passed a little in turns so that the bracket
-        closes from both sides, the less the narrower it is; and a bisection now and then."""
+        """The next step towards an event: the root of the chord, missed and passed a little in turns so that the
+        bracket closes from both sides, the less the narrower it is; and a bisection now and then."""
         x = jnp.min(jnp.where((w.g > 0) & (w.g_beyond <= 0), w.g / (w.g - w.g_beyond), 1.0), (0, 1))
         aside = jnp.clip(100 * w.beyond / span, 1e-5, 0.02)
         turn = w.tries % 4
@@ -337,9 +344,9 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
             jammed = happens & real & (told.kind == EVENTS.index("jammed"))
             made = happens & real
             mode = _where(made & ~jammed, told.mode, w.mode)
-            row = Log(s.t, s.q, jnp.where(given_up, -1, guard), w.mode, mode, told.kind, told.contact, told.gave_way)
             full = made & (w.count >= max_events)
-            log = w.log.written(jnp.where(made, w.count, max_events), row)
+            tag = jnp.where(given_up, -1, guard)
+            row = Log(s.t, s.q, tag, w.mode, mode, told.kind, told.contact, told.gave_way)
             numbers = jnp.arange(w.g.shape[0]).reshape(-1, 1, *(1,) * s.t.ndim)
             touched = ((numbers == told.contact) | (numbers == told.gave_way)) & made
             armed = w.armed & ~touched
@@ -353,26 +360,22 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
                 jammed=w.jammed | jammed,
                 count=w.count + made,
                 fallen=jnp.where(made, 0.0, w.fallen),
-                log=log,
+                made=made,
+                row=row,
             )
-            # the new mode begins where the old one ended
-            nothing = jnp.zeros_like(s.v)
-            anew = s._replace(
-                back=jnp.ones_like(s.back),
-                moved=nothing,
-                v=nothing,
-                v_back=nothing,
-                fresh=jnp.ones_like(s.fresh),
-                watch=w,
-            )
-            stepped = trial(s._replace(watch=w), jnp.minimum(shortest, stride(s.v)))
-            s = _where(made, trial(anew, jnp.zeros_like(s.h)), _where(happens, stepped, s._replace(watch=w)))
+            # the new mode begins where the old one ended; a jump is stepped over
+            jump = happens & ~real
+            h = jnp.where(made, 0.0, jnp.where(jump, 2 * least, s.h))
+            begins = dict(v=0.0, v_back=0.0, moved=0.0, back=1.0, fresh=True, k=0, last=jnp.inf)
+            s = s._replace(h=h, watch=w, **{x: jnp.where(made, y, getattr(s, x)) for x, y in begins.items()})
+            d, now = s.v * h, made | jump
+            s = s._replace(d=jnp.where(now, d, s.d), y=jnp.where(now, problem.system.retract(s.q, d), s.y))
             return s, jammed | full
 
+        s = s._replace(watch=w._replace(made=jnp.zeros_like(lost)))
         s, ended = jax.lax.cond(jnp.any(happens), commit, lambda s: (s, jnp.zeros_like(lost)), s)
-        w = s.watch
-        assert w is not None
-        return s, (lost & ~given_up) | ended | (w.fallen * _FALL / span > _FALL)
+        assert s.watch is not None
+        return s, (lost & ~given_up) | ended | (s.watch.fallen * _FALL / span > _FALL)
 
     # the outputs ------------------------------------------------------------------------------------------------------
 
@@ -386,30 +389,35 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         assert s.watch is not None
         return _Output(s.q, reached, s.crossed_at, s.watch.mode, s.watch.count)
 
-    def at_own_pace(s: _State) -> tuple[_State, _Output]:
+    def at_own_pace(s: _State) -> tuple[_State, _Output, Log]:
         """All outputs where contacts change: no lane waits for the events of another."""
         lanes, n = s.t.ndim, ts.shape[0]
         entry = lanewise(lambda x, i: x[jnp.minimum(i, n - 1)], lanes)
 
-        def step(state: tuple[_State, Array, _Record]) -> tuple[_State, Array, _Record]:
-            s, i, record = state
+        def step(state: tuple[_State, Array, _Record, _Record]) -> tuple[_State, Array, _Record, _Record]:
+            s, i, record, log = state
             t_next = entry(ts, i)
             s = correct(s, t_next, entry(ts, i + 1))
+            assert s.watch is not None
             landed = ~going(s, t_next) & ~s.stuck & (s.count < max_steps) & (i < n)
             record = record.written(jnp.where(landed, i, n), output(s, landed))
+            log = log.written(jnp.where(s.watch.made, s.watch.count - 1, max_events), s.watch.row)
             s = s._replace(
                 stuck=s.stuck | (s.count >= max_steps),
                 count=jnp.where(landed, 0, s.count),
                 crossed_at=jnp.where(landed, jnp.inf, s.crossed_at),
             )
-            return s, i + landed, record
+            return s, i + landed, record, log
 
-        record = _Record.blank(output(s, jnp.zeros_like(s.stuck)), n, lanes)
         s = s._replace(crossed_at=jnp.full_like(s.t, jnp.inf))
-        s, _, record = jax.lax.while_loop(
-            lambda state: jnp.any((state[1] < n) & ~state[0].stuck), step, (s, none, record)
+        assert s.watch is not None
+        record = _Record.blank(output(s, jnp.zeros_like(s.stuck)), n, lanes)
+        log = _Record.blank(s.watch.row, max_events, lanes)
+        s, _, record, log = jax.lax.while_loop(
+            lambda state: jnp.any((state[1] < n) & ~state[0].stuck), step, (s, none, record, log)
         )
-        return s, record.read(output(s, s.stuck))
+        assert s.watch is not None
+        return s, record.read(output(s, s.stuck), lanes), log.read(s.watch.row, lanes)
 
     one, none, v = jnp.ones_like(ts[0]), jnp.zeros(closed.shape, int), jnp.zeros_like(per_size)
     turns = problem.system.turns(q0)
@@ -417,22 +425,21 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
     J = without(jnp.zeros(shape), problem.lone)
     sight = None
     if problem.mode is not None:
-        sight = _first_sight(problem, q0, ts[0], max_events, closed.shape)
+        sight = _first_sight(problem.mode, q0, none)
     start = _State(ts[0], q0, v, J, one, v, v, 0 * one, v, q0, turns, one, none, none, one, closed, ~closed, sight)
+    log = last_mode = None
     if sight is None:
         end, outputs = jax.lax.scan(to_output, start, (ts, jnp.concatenate([ts[1:], ts[-1:]])))
     else:
-        end, outputs = at_own_pace(start)
+        end, outputs, log = at_own_pace(start)
     _, t = ahead(end, end.h)
     targets = [x for _, x in problem.targets(t)]
     finite = jnp.all(jnp.isfinite(jnp.stack([*problem.prescribed(t), *targets, t])), 0)
     code = CODES.index
     why = jnp.where(end.count >= max_steps, code("max_steps_reached"), code("locked"))
     why = jnp.where(finite, why, code("nonfinite"))
-    log = last_mode = None
     if end.watch is not None:
         last_mode = end.watch.mode
-        log = end.watch.log.read(_blank_event(end.q, last_mode, none))
         why = jnp.where(end.watch.fallen * _FALL / span > _FALL, code("fell"), why)
         why = jnp.where(end.watch.count > max_events, code("max_events_reached"), why)
         why = jnp.where(end.watch.jammed, code("jammed"), why)
@@ -441,18 +448,12 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
     return Found(*outputs, end.q, last_mode, stopped_at, why, log)
 
 
-def _first_sight(problem: Problem, q: Array, t: Array, max_events: int, lanes: tuple[int, ...]) -> _Watch:
-    mode = problem.mode
-    assert mode is not None
-    nothing = jnp.zeros((len(problem.system.touches), GUARDS, *lanes))
-    none = jnp.zeros(lanes, int)
-    log = _Record.blank(_blank_event(q, mode, none), max_events, len(lanes))
+def _first_sight(mode: Mode, q: Array, none: Array) -> _Watch:
+    lanes = none.shape
+    nothing = jnp.zeros((mode.e1.shape[0], GUARDS, *lanes))
+    row = Log(jnp.full(lanes, jnp.inf), q, none, mode, mode, none, none, none)
     zero, no = jnp.zeros(lanes), jnp.zeros(lanes, bool)
-    return _Watch(mode, nothing, nothing, nothing > 0, zero + jnp.inf, nothing, none, zero, no, none, log)
-
-
-def _blank_event(q: Array, mode: Mode, none: Array) -> Log:
-    return Log(jnp.full(none.shape, jnp.inf), q, none, mode, mode, none, none, none)
+    return _Watch(mode, nothing, nothing, nothing > 0, zero + jnp.inf, nothing, none, zero, no, none, no, row)
 
 
 def _dips(g0: Array, r0: Array, g1: Array, r1: Array, h: Array) -> tuple[Array, Array]:

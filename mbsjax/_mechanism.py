@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from . import frames
 from ._body import Body
 from ._gauge import AbstractGauge
-from ._joint.contact import Contact, element_range
+from ._joint.contact import Contact, allowed_elements
 from ._joint.joint import Joint
 from ._precision import as_float
 from ._profile.profile import Profile
@@ -123,6 +123,9 @@ class Mechanism(eqx.Module):
 
     def _check_profiles(self) -> None:
         for contact in self.contacts:
+            if contact.moves is not None and contact.moves not in self.coordinates:
+                what = unknown("coordinate", contact.moves, self.coordinates)
+                raise ValueError(f"contact {contact.name!r} moves {what}")
             for side, body, profile in (
                 ("a", contact.body_a, contact.profile_a),
                 ("b", contact.body_b, contact.profile_b),
@@ -133,7 +136,7 @@ class Mechanism(eqx.Module):
                     raise ValueError(f"contact {contact.name!r} names {what}")
                 given = contact.elements_a if side == "a" else contact.elements_b
                 what = f"elements_{side} of contact {contact.name!r}"
-                element_range(self.body(body).profiles[profile], given, what)
+                allowed_elements(self.body(body).profiles[profile], given, what)
 
     def profiles(self, contact: Contact) -> tuple[Profile, Profile]:
         """The two profiles of a contact."""

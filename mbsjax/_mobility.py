@@ -1,5 +1,6 @@
 """Degrees of freedom, redundant equations, independent coordinates, and whether drivers fit."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ._assembly import search
+from ._assembly import closing, search
 from ._drive import Problem, problem as make_problem
 from ._linalg import Echelon, echelon
 from ._mechanism import Mechanism
@@ -69,11 +70,12 @@ def partition(mech: Mechanism, q: Float[Array, " nq"]) -> Partition:
     return Partition(found.rank, ~found.dependent, ~found.used, K)
 
 
-def mobility(mech: Mechanism, q: Float[Array, " nq"] | None = None) -> Mobility:
+def mobility(mech: Mechanism, q: Float[Array, " nq"] | None = None, *, active: Iterable[str] | None = None) -> Mobility:
     """Degrees of freedom of a mechanism, counted and by rank, at an assembled position `q`.
 
     Without `q`, the position assembled from the joints' own estimates. The neighbourhood is looked at as
-    well, so that a singular position is told from a redundant equation (Haug 4.6).
+    well, so that a singular position is told from a redundant equation (Haug 4.6). `active` names the contacts that are
+    taken as active, on the elements that are closest; by default those that are active from the start.
 
     !!! Example
 
@@ -82,7 +84,7 @@ def mobility(mech: Mechanism, q: Float[Array, " nq"] | None = None) -> Mobility:
         >>> mobility(mech).freedom
         1
     """
-    problem = make_problem(mech, {})
+    problem = closing(mech, make_problem(mech, {}), active)
     if q is None:
         q, _, closed, _ = _search(problem, mech.start, jnp.zeros(()))
         if not bool(closed):
@@ -106,7 +108,8 @@ def equation_names(mech: Mechanism, problem: Problem) -> list[str]:
     graph = mech.topology
     rows = problem.system.layout.group.row_names
     loops = [f"{graph.joints[chord][0]}: {row}" for chord in graph.chords for row in rows]
-    return loops + [mech.gauges[i].name for i in problem.gauges]
+    held = [] if problem.mode is None else [mech.contacts[int(k)].name for k in problem.mode.owner]
+    return loops + [mech.gauges[i].name for i in problem.gauges] + held
 
 
 def check_drivers(mech: Mechanism, problem: Problem, q: Array, closed: bool, t: Array) -> None:
@@ -175,7 +178,7 @@ def _moves(mech: Mechanism, allowed: np.ndarray, kept: list[np.ndarray], coordin
 
 
 def _echelon(problem: Problem, q: Array) -> Echelon:
-    return echelon(problem.linearise(q, jnp.zeros(()))[1])
+    return echelon(problem.settled(q).linearise(q, jnp.zeros(()))[1])
 
 
 @eqx.filter_jit

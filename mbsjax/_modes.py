@@ -26,7 +26,7 @@ _SURE = 1e-7  # the least influence by which a contact can move a coordinate, or
 
 def at_rest(problem: Problem, contacts: tuple[int, ...]) -> Mode:
     """A mode with these contacts active and no coordinate resting, to assemble a mechanism in."""
-    n, c = len(contacts), len(problem.system.touches)
+    n, c = len(contacts), len(problem.system.layout.holds)
     nothing, none = jnp.zeros(n), jnp.zeros(c, int)
     middle = jnp.full(c, 0.5)
     owner = jnp.array(contacts, dtype=int)
@@ -39,10 +39,12 @@ def start_mode(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, 
     _, J, _ = problem.within(None).linearise(q, t)
     plan, unknown = problem.system.layout, problem.unknown
     of_tree = np.isin(plan.owner[unknown], plan.topology.tree) & (np.array(plan.slots)[unknown] >= 0)
-    split = echelon(J * np.where(of_tree, 1.0, 100.0))  # what cannot rest is made dependent first
+    wanted = np.isin(unknown, plan.moves)
+    # what cannot rest is made dependent first, what contacts are to move last
+    split = echelon(J * np.where(of_tree, np.where(wanted, 0.01, 1.0), 100.0))
     places = jnp.nonzero(~split.dependent & of_tree, size=n, fill_value=0)[0]
     rests = jnp.asarray(unknown)[places]
-    c = len(problem.system.touches)
+    c = len(problem.system.layout.holds)
     free, held = jnp.full(n, -1), q[jnp.asarray(plan.slots)[rests]]
     elements = at_rest(problem, ())
     mode = elements._replace(rests=rests, owner=free, held=held, drift=jnp.zeros(n), push=jnp.ones(c))
@@ -51,8 +53,7 @@ def start_mode(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, 
     mode, fits = found, jnp.ones((), bool)
     for k in active:
         now = problem.within(mode)
-        slope = _slopes(now, q)[k]
-        row, able, sign = _take(now, q, t, slope, exchange=False)
+        row, able, sign = _take(now, _influence(now, q, t), _slopes(now, q)[k], jnp.asarray(k), exchange=False)
         mode = mode._replace(owner=mode.owner.at[row].set(k), push=mode.push.at[k].set(sign))
         fits &= able
     return mode, fits
@@ -73,16 +74,17 @@ def _influence(problem: Problem, q: Array, t: Array) -> Float[Array, "nv n"]:
 
 
 def _take(
-    problem: Problem, q: Array, t: Array, slope: Float[Array, " nv"], exchange: bool
+    problem: Problem, D: Float[Array, "nv n"], slope: Float[Array, " nv"], k: Int[Array, ""], exchange: bool
 ) -> tuple[Array, Array, Array]:
-    """Which coordinate a contact that closes takes: the resting one that its gap depends on most; if there is none, it
-    takes over that of a contact which opens when it does. Also whether there is any, and the sign of the slope."""
+    """Which coordinate contact k takes when it closes: its own if that rests, else the resting one that its gap depends
+    on most; if there is none, it takes over that of a contact which opens when it does. Also whether there is any, and
+    the sign of the slope."""
     mode = problem.mode
     assert mode is not None
-    D = _influence(problem, q, t)
     gain = slope @ D / problem.system.size
     rest = mode.owner < 0
-    score = jnp.where(rest, 1e3 * jnp.abs(gain), jnp.where(exchange, gain, 0.0))
+    its_own = mode.rests == jnp.asarray(problem.system.layout.moves)[k]
+    score = jnp.where(rest, jnp.where(its_own, 1e6, 1e3) * jnp.abs(gain), jnp.where(exchange, gain, 0.0))
     row = jnp.argmax(score)
     sign = jnp.sign(gain[row]) * jnp.sign(D[mode.rests[row], row])
     return row, score[row] > _SURE, sign
@@ -115,9 +117,9 @@ def watch(
     near, ends, e1, e2, s1, s2 = system.each_touch(look, X, mode.e1, mode.e2, mode.s1, mode.s2, active)
     near = jnp.where(near < far, near, far)
     speed = jnp.take_along_axis(v / system.column_sizes(), mode.rests, 0) * span
-    numbers = np.arange(len(system.touches)).reshape(-1, *(1,) * mode.owner.ndim)
+    numbers = np.arange(len(system.layout.holds)).reshape(-1, *(1,) * mode.owner.ndim)
     mine = jnp.sum(jnp.where(mode.owner[None] == numbers, speed[None], 0.0), 1) * mode.push
-    pushes = np.array([t.hold == "push" for t in system.touches]).reshape(-1, *(1,) * (mode.owner.ndim - 1))
+    pushes = np.array([hold == "push" for hold in system.layout.holds]).reshape(-1, *(1,) * (mode.owner.ndim - 1))
     pull = jnp.where(active & pushes, mine, 1.0)
     values = jnp.concatenate([(near / system.size)[:, None], ends, pull[:, None]], 1)
     return values, mode._replace(e1=e1, e2=e2, s1=s1, s2=s2)
@@ -139,7 +141,7 @@ def change(
     `fall` is the speed of a body that drops."""
     mode, system = problem.mode, problem.system
     assert mode is not None
-    n, c = mode.owner.shape[0], len(system.touches)
+    n, c = mode.owner.shape[0], len(system.layout.holds)
     if n == 0:  # everything is driven: nothing can give way
         return Change(mode, jnp.asarray(_NAMES["jammed"]), guard // GUARDS, jnp.asarray(-1))
     D = _influence(problem, q, t)
@@ -158,14 +160,23 @@ def change(
     def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1: Array, e2: Array, s1: Array, s2: Array, on: Array):
         X = touch.relative(X_a, X_b)
         near = touch.closest(X, (e1, e2), on)
-        n1, n2, begin = touch.on(e1, e2, w)
-        s1, s2 = jnp.where(n1 == e1, s1, begin), jnp.where(n2 == e2, s2, begin)
-        there = (n1 >= 0) & (n2 >= 0)
-        n1, n2 = jnp.maximum(n1, 0), jnp.maximum(n2, 0)
-        found = touch.meet(X, n1, n2, s1, s2)
-        inside = [(s > -1e-3) & (s < 1 + 1e-3) for s in (found.s1, found.s2)]
-        there &= inside[0] & inside[1] & (jnp.abs(found.gap) < 1e-4 * system.size)
-        return (near.e1, near.e2, near.s1, near.s2), (n1, n2, found.s1, found.s2), there
+        *pairs, begin = touch.on(e1, e2, w)
+        further, there = None, jnp.zeros((), bool)
+        for n1, n2 in reversed(pairs):
+            found = touch.meet(
+                X,
+                jnp.maximum(n1, 0),
+                jnp.maximum(n2, 0),
+                jnp.where(n1 == e1, s1, begin),
+                jnp.where(n2 == e2, s2, begin),
+            )
+            good = (n1 >= 0) & (n2 >= 0) & (jnp.abs(found.gap) < 1e-4 * system.size)
+            for s in (found.s1, found.s2):
+                good &= (s > -1e-3) & (s < 1 + 1e-3)
+            mine = (n1, n2, found.s1, found.s2)
+            further = mine if further is None else tuple(jnp.where(good, x, y) for x, y in zip(mine, further))
+            there |= good
+        return (near.e1, near.e2, near.s1, near.s2), further, there
 
     elsewhere, further, there = system.each_touch(look, X, mode.e1, mode.e2, mode.s1, mode.s2, mode.active)
     there = there[k]
@@ -177,7 +188,7 @@ def change(
 
     met = placed(elsewhere)
     slope = _slopes(problem.within(met), q)[k]
-    took, able, sign = _take(problem, q, t, slope, exchange=True)
+    took, able, sign = _take(problem, D, slope, k, exchange=True)
     closes, shifts = (w == 0) & ~active, (w == 0) & active
     follows = slope @ D[:, row] > _SURE * system.size  # the old place opens when the new one is kept
     goes_on = (w >= 1) & (w <= 4) & there
@@ -189,21 +200,20 @@ def change(
     owner = jnp.where(closes, mode.owner.at[took].set(k), jnp.where(opens, mode.owner.at[row].set(-1), mode.owner))
     gave_way = jnp.where(closes & ~jams, mode.owner[took], -1)
     here = system.resting(q, mode)
-    presses = jnp.asarray([t.hold == "press" for t in system.touches])[k]
+    presses = jnp.asarray([hold == "press" for hold in system.layout.holds])[k]
     drops = deleted & presses
+    lands = closes & (mode.drift[took] != 0)
     columns = system.column_sizes()[mode.rests]
     drift = jnp.zeros(n).at[row].set(jnp.where(drops, -jnp.sign(along[row]) * fall * columns[row], 0.0))
-    after = met._replace(
+    keep = lambda a, b, choose: jax.tree_util.tree_map(lambda x, y: jnp.where(choose, x, y), a, b)
+    after = keep(met, mode, closes | shifts)._replace(
         owner=owner,
         held=jnp.where(opens & (jnp.arange(n) == row), here, mode.held),
-        drift=jnp.where(closes | drops, drift, mode.drift),
-        clock=jnp.where(closes, 1.0, jnp.where(drops, 0.0, mode.clock)),
+        drift=jnp.where(lands | drops, drift, mode.drift),
+        clock=jnp.where(lands, 1.0, jnp.where(drops, 0.0, mode.clock)),
         push=jnp.where(closes, mode.push.at[k].set(sign), mode.push),
     )
     on = placed(further)
-    # a body that stops dropping is held where it is
-    after = after._replace(held=jnp.where(closes & (mode.drift != 0), here, after.held))
-    keep = lambda a, b, choose: jax.tree_util.tree_map(lambda x, y: jnp.where(choose, x, y), a, b)
     chosen = keep(on, keep(after, mode, closes | shifts | opens), goes_on)
     kind = jnp.select(
         [jams, closes, goes_on, shifts, released],

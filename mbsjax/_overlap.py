@@ -47,8 +47,8 @@ def check_overlap(mech: Mechanism, q: Float[Array, " nq"]) -> None:
 @eqx.filter_jit
 def _look(laid_out: System, q: Array) -> tuple[Pairing, list[tuple[Array, Array, Array, Array]]]:
     X = laid_out.poses(q)
-    pairs = [laid_out.touch_poses(X, k) for k in range(len(laid_out.touches))]
-    relative = [touch.relative(*pair) for touch, pair in zip(laid_out.touches, pairs)]
+    numbers = range(len(laid_out.layout.holds))
+    relative = [laid_out.touch(k).relative(*laid_out.touch_poses(X, k)) for k in numbers]
     return laid_out.nearest(X), [(R.c, R.s, R.x, R.y) for R in relative]
 
 

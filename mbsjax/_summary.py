@@ -10,9 +10,11 @@ def summary(mech: Mechanism) -> str:
     graph = mech.topology
     kind = "Planar" if mech.planar else "Spatial"
     moving = [b for b in mech.links[1:]]
-    counts = ((moving, "body", "bodies"), (mech.joints, "joint", "joints"), (graph.chords, "loop", "loops"))
+    loops = (*graph.chords, *mech.contacts)
+    counts = [(moving, "body on ground", "bodies on ground"), (mech.joints, "joint", "joints")]
+    counts += [(mech.contacts, "contact", "contacts")] * bool(mech.contacts) + [(loops, "loop", "loops")]
     numbers = [f"{len(x)} {one if len(x) == 1 else many}" for x, one, many in counts]
-    lines = [f"{kind} mechanism: {numbers[0]} on ground, {numbers[1]}, {numbers[2]}"]
+    lines = [f"{kind} mechanism: {', '.join(numbers)}"]
     lines.append(f"  bodies   {', '.join(moving)}")
     for i, joint in enumerate(mech.joints):
         pair = type(joint.pair).__name__.removesuffix("Pair").lower()
@@ -20,6 +22,12 @@ def summary(mech: Mechanism) -> str:
         closes = "  closes a loop" if i in graph.chords else ""
         label = "joints" if i == 0 else ""
         lines.append(f"  {label:<9}{joint.name}: {pair} {joint.body_a} -> {joint.body_b} ({names}){closes}")
+    for i, contact in enumerate(mech.contacts):
+        label = "contacts" if i == 0 else ""
+        ends = " -> ".join((f"{contact.body_a}.{contact.profile_a}", f"{contact.body_b}.{contact.profile_b}"))
+        counts = " x ".join(str(len(p.kinds)) for p in mech.profiles(contact))
+        state = "active: q1, q2" if contact.active else "virtual: q1, q2, q3"
+        lines.append(f"  {label:<9}{contact.name}: {ends} ({state}), {counts} elements")
     for i, gauge in enumerate(mech.gauges):
         held = "" if gauge.value is None else f" held at {_number(gauge.value)}"
         label = "gauges" if i == 0 else ""
@@ -28,6 +36,10 @@ def summary(mech: Mechanism) -> str:
     for loop in range(len(graph.chords)):
         label = "loops" if loop == 0 else ""
         lines.append(f"  {label:<9}{' - '.join(graph.loop_links(loop))}")
+    for i, contact in enumerate(mech.contacts):
+        label = "loops" if not graph.chords and i == 0 else ""
+        way = " - ".join(graph.way_round(contact.body_a, contact.body_b))
+        lines.append(f"  {label:<9}{way} through contact {contact.name}")
     held = {body for gauge in mech.gauges if gauge.value is not None for body in gauge.bodies}
     free = [body for body in graph.open_branches if body not in held]
     if free:
@@ -42,7 +54,9 @@ def _freedom(mech: Mechanism) -> list[str]:
         found = mobility(mech)
     except ValueError as error:
         return [f"  freedom  not known: {error}"]
-    lines = [f"  freedom  {found.freedom} by rank, {found.counted} by counting"]
+    active = [c.name for c in mech.contacts if c.active]
+    contacts = f", with {', '.join(active)} active" if active else ", with all contacts virtual" * bool(mech.contacts)
+    lines = [f"  freedom  {found.freedom} by rank, {found.counted} by counting{contacts}"]
     if found.redundant:
         lines.append(f"  redundant equations: {', '.join(found.redundant)}")
     if found.isolated:

@@ -45,6 +45,9 @@ class Layout:
     lengths: tuple[bool, ...]  # for each freedom
     gauge_bodies: tuple[tuple[str, ...], ...]
     touch_bodies: tuple[tuple[str, str], ...]  # of the contacts
+    touch_kinds: tuple[tuple[int, ...], ...]  # numbers of the contacts whose profiles share their structure
+    holds: tuple[str, ...]
+    moves: tuple[int, ...]  # the freedom that each contact is to move; -1 if that is left open
     slots: tuple[int, ...]  # where each freedom is stored; -1 if it is not
     hinges: tuple[int, ...]  # the chords that are revolute
 
@@ -139,7 +142,7 @@ class System(eqx.Module):
     inlet: AbstractPose  # of every joint of the tree: its frame on the parent,
     outlet: AbstractPose  # and its frame on the child
     gauges: tuple[AbstractGauge, ...]
-    touches: tuple[Touch, ...]  # the contacts
+    touches: tuple[Touch, ...]  # the contacts, one for each kind, their leaves stacked
     size: Float[Array, "*lanes"]  # a typical length, to weigh lengths against angles
 
     def retract(self, q: Float[Array, "nq *lanes"], d: Float[Array, "nv *lanes"]) -> Float[Array, "nq *lanes"]:
@@ -228,12 +231,20 @@ class System(eqx.Module):
         self, f: Callable, X: AbstractPose, *of_each: Float[Array, "c *lanes"] | Int[Array, "c *lanes"]
     ) -> Any:
         """f(touch, pose, pose, ...) of every contact, stacked on a first axis; `of_each` is told contact by contact."""
-        lanes = self.size.ndim
-        results = [
-            lanewise(f, lanes)(touch, *self.touch_poses(X, k), *(x[k] for x in of_each))
-            for k, touch in enumerate(self.touches)
-        ]
-        return jax.tree_util.tree_map(lambda *x: jnp.stack(x), *results)
+        f = eqx.filter_vmap(lanewise(f, self.size.ndim), in_axes=eqx.if_array(0), out_axes=eqx.if_array(0))
+        results = []
+        for stack, members in zip(self.touches, self.layout.touch_kinds, strict=True):
+            pairs = [self.touch_poses(X, k) for k in members]
+            X_a, X_b = jax.tree_util.tree_map(lambda *x: jnp.stack(x), *pairs)
+            results.append(f(stack, X_a, X_b, *(pick(x, np.array(members)) for x in of_each)))
+        order = np.argsort([k for members in self.layout.touch_kinds for k in members])
+        return jax.tree_util.tree_map(lambda *x: pick(jnp.concatenate(x), order), *results)
+
+    def touch(self, k: int) -> Touch:
+        """Contact number `k`."""
+        group, members = next((g, m) for g, m in enumerate(self.layout.touch_kinds) if k in m)
+        i = members.index(k)
+        return jax.tree_util.tree_map(lambda x: x[i] if eqx.is_array(x) else x, self.touches[group])
 
     def resting(self, q: Float[Array, "nq *lanes"], mode: Mode) -> Float[Array, "n *lanes"]:
         """Where the resting coordinates are."""
@@ -395,16 +406,20 @@ class System(eqx.Module):
 
             rows.append(second(later)[2][None])
         if mode is not None:
-            curves = []
-            for k, touch in enumerate(self.touches):
-                moving, where = movement(self.layout.touch_bodies[k]), (mode.e1[k], mode.e2[k], mode.s1[k], mode.s2[k])
+            moves = [movement(pair) for pair in self.layout.touch_bodies]
+            twists: list[Array] = []
+            for side in (0, 1):
+                twists += [jnp.stack([m[side][1] for m in moves]), jnp.stack([m[side][2] for m in moves])]
 
-                def gap(s: Array, touch: Touch = touch, moving: list = moving, where: tuple = where) -> Array:
-                    X_a, X_b = (drifted(X, V, A, s) for X, V, A in moving)
-                    return touch.meet(touch.relative(X_a, X_b), *where).gap
+            def curve(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, V_a, A_a, V_b, A_b, *where: Array) -> Array:
+                def gap(s: Array) -> Array:
+                    later = touch.relative(drifted(X_a, V_a, A_a, s), drifted(X_b, V_b, A_b, s))
+                    return touch.meet(later, *where).gap
 
-                curves.append(second(gap)[2])
-            rows.append(_owned(mode, jnp.stack(curves), a[mode.rests]))
+                return second(gap)[2]
+
+            curves = self.each_touch(curve, X, *twists, mode.e1, mode.e2, mode.s1, mode.s2)
+            rows.append(_owned(mode, curves, a[mode.rests]))
         return jnp.concatenate(rows) if rows else jnp.zeros(0)
 
     def row_sizes(self, gauges: tuple[int, ...] = (), mode: Mode | None = None) -> Float[Array, "m *lanes"]:
@@ -453,7 +468,7 @@ def _by_loop(x: Float[Array, "rows loops *more"]) -> Float[Array, "m *more"]:
     return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
 
 
-def layout(mech: Mechanism) -> Layout:
+def layout(mech: Mechanism, touches: tuple[Touch, ...] = ()) -> Layout:
     """The static side of a mechanism."""
     kinds: dict[object, list[int]] = {}
     for i in (*mech.topology.tree, *mech.topology.chords):  # in the order of the walk: one kind needs no sorting then
@@ -468,6 +483,9 @@ def layout(mech: Mechanism) -> Layout:
         lengths=tuple(x for j in mech.joints for x in j.pair.lengths),
         gauge_bodies=tuple(g.bodies for g in mech.gauges),
         touch_bodies=tuple((c.body_a, c.body_b) for c in mech.contacts),
+        touch_kinds=tuple(_touch_kinds(touches).values()),
+        holds=tuple(c.hold for c in mech.contacts),
+        moves=tuple(-1 if c.moves is None else mech.coordinates.index(c.moves) for c in mech.contacts),
         slots=_slots(mech),
         hinges=tuple(j for j in mech.topology.chords if isinstance(mech.joints[j].pair, RevolutePair)),
     )
@@ -483,7 +501,9 @@ def _slots(mech: Mechanism) -> tuple[int, ...]:
 
 def system(mech: Mechanism) -> System:
     """The mechanism laid out for computing."""
-    plan = layout(mech)
+    group = SE2 if mech.planar else SE3
+    touches = tuple(touch(c, *mech.profiles(c), group) for c in mech.contacts)
+    plan = layout(mech, touches)
     joints = [mech.joints[j] for j in plan.order]
     X_A = [j.placed(j.frame_a, plan.group) for j in joints]
     X_B = [j.placed(j.frame_b, plan.group) for j in joints]
@@ -497,10 +517,24 @@ def system(mech: Mechanism) -> System:
     X_A, X_B = plan.group.stack(X_A), plan.group.stack(X_B)
     lengths = [X_A.position.reshape(-1), X_B.position.reshape(-1)]
     lengths += [g.value[None] for g in mech.gauges if g.value is not None and g.dimension]
-    touches = tuple(touch(c, *mech.profiles(c), plan.group) for c in mech.contacts)
     lengths += [jnp.stack([row.x, row.y, row.radius, row.length]).reshape(-1) for row in _rows(touches)]
+    touches = tuple(
+        jax.tree_util.tree_map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *(touches[k] for k in members))
+        for members in plan.touch_kinds
+    )
     reach = jax.lax.stop_gradient(jnp.max(jnp.abs(jnp.concatenate(lengths))))
     return System(plan, pairs, X_A, X_B, inlet, outlet, mech.gauges, touches, jnp.where(reach > 0, reach, 1.0))
+
+
+def _touch_kinds(touches: tuple[Touch, ...]) -> dict[object, tuple[int, ...]]:
+    kinds: dict[object, tuple[int, ...]] = {}
+    for k, each in enumerate(touches):
+        numbers, structure = eqx.partition(each, eqx.is_array)
+        leaves, tree = jax.tree_util.tree_flatten(numbers)
+        others = jax.tree_util.tree_leaves(structure)
+        key = (tree, tuple(x.shape for x in leaves), tuple(id(x) for x in others))
+        kinds[key] = (*kinds.get(key, ()), k)
+    return kinds
 
 
 def _rows(touches: tuple[Touch, ...]) -> list[Row]:

@@ -86,7 +86,11 @@ class Topology:
     def loop_links(self, loop: int) -> tuple[str, ...]:
         """The links of a loop in order, from where it leaves the tree's trunk, to its start again."""
         a, b = self.ends[self.chords[loop]]
-        up, down = self._ancestry(int(a)), self._ancestry(int(b))
+        return self.way_round(self.links[a], self.links[b])
+
+    def way_round(self, a: str, b: str) -> tuple[str, ...]:
+        """The links of the loop that a joint between two links would close."""
+        up, down = self._ancestry(self.links.index(a)), self._ancestry(self.links.index(b))
         while len(up) > 1 and len(down) > 1 and up[1] == down[1]:
             up, down = up[1:], down[1:]
         return tuple(self.links[i] for i in (*up, *reversed(down)))

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ._groups import SE2, SE3, AbstractPose
-from ._joint.contact import Contact, element_range
+from ._joint.contact import Contact, allowed_elements
 from ._profile.closest import Meeting, Pairing, closest, element_pairs, meet
 from ._profile.outline import Outline
 from ._profile.profile import Profile
@@ -51,9 +51,8 @@ class Touch(eqx.Module):
     B: Outline
     X_A: AbstractPose  # the planes of the profiles in their bodies
     X_B: AbstractPose
-    range_a: range = eqx.field(static=True)
-    range_b: range = eqx.field(static=True)
-    hold: str = eqx.field(static=True)
+    allowed_a: tuple[int, ...] = eqx.field(static=True)
+    allowed_b: tuple[int, ...] = eqx.field(static=True)
 
     def relative(self, X_a: AbstractPose, X_b: AbstractPose) -> SE2:
         """The pose of the second profile in the plane of the first."""
@@ -69,7 +68,7 @@ class Touch(eqx.Module):
 
     def closest(self, X: SE2, skip: tuple[Array, Array] | None = None, skipping: Array | None = None) -> Pairing:
         """The closest elements; `skipping`, without those near two elements."""
-        pairs = element_pairs(self.A, self.B, self.range_a, self.range_b)
+        pairs = element_pairs(self.A, self.B, self.allowed_a, self.allowed_b)
         return closest(self.A, self.B, X, pairs, skip, skipping)
 
     def wrench(self, X_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
@@ -83,28 +82,31 @@ class Touch(eqx.Module):
             return jnp.concatenate([(p[0] * n[1] - p[1] * n[0])[None], n])
         return jnp.concatenate([jnp.cross(p, n), n])
 
-    def on(self, e1: Array, e2: Array, w: Array) -> tuple[Array, Array, Array]:
+    def on(self, e1: Array, e2: Array, w: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
         """The elements after a place has left its element by one of four ends (w: 1, 2 those of the first profile's,
-        3, 4 those of the second's), -1 where there is none; and the local coordinate that a new one begins from.
+        3, 4 those of the second's): two pairs to try, -1 where there is none; and the local coordinate that a new
+        element begins from.
 
-        Two lines have no common normal: one of them is left out. Two corners that meet go on together: the corner
-        of one is then on the flank of the other.
+        Two lines have no common normal: the place goes on to the end of one or of the other, whichever comes first.
+        Two corners that meet go on together: the corner of one is then on the flank of the other.
         """
         way = jnp.where((w == 2) | (w == 4), 1, -1)
         first = w <= 2
-        n1 = jnp.where(first, _next(self.A, self.range_a, e1, way), e1)
-        n2 = jnp.where(first, e2, _next(self.B, self.range_b, e2, way))
+        n1 = jnp.where(first, _next(self.A, self.allowed_a, e1, way), e1)
+        n2 = jnp.where(first, e2, _next(self.B, self.allowed_b, e2, way))
         flat = _line(self.A, n1) & _line(self.B, n2)
         sharp = _corner(self.A, n1) & _corner(self.B, n2)
-        n1 = jnp.where(flat & first | sharp & ~first, _next(self.A, self.range_a, n1, way), n1)
-        n2 = jnp.where(flat & ~first | sharp & first, _next(self.B, self.range_b, n2, way), n2)
-        return n1, n2, jnp.where(way > 0, 0.0, 1.0)
+        on1 = jnp.where(flat & first | sharp & ~first, _next(self.A, self.allowed_a, n1, way), n1)
+        on2 = jnp.where(flat & ~first | sharp & first, _next(self.B, self.allowed_b, n2, way), n2)
+        other1 = jnp.where(flat & ~first, _next(self.A, self.allowed_a, n1, -way), jnp.where(flat, n1, on1))
+        other2 = jnp.where(flat & first, _next(self.B, self.allowed_b, n2, -way), jnp.where(flat, n2, on2))
+        return (on1, on2), (other1, other2), jnp.where(way > 0, 0.0, 1.0)
 
 
-def _next(shape: Outline, allowed: range, e: Array, way: Array) -> Array:
+def _next(shape: Outline, allowed: tuple[int, ...], e: Array, way: Array) -> Array:
     on = shape.neighbour(jnp.maximum(e, 0), way)
-    inside = (on >= allowed.start) & (on < allowed.stop) & (e >= 0)
-    return jnp.where(inside, on, -1)
+    inside = jnp.asarray(np.isin(np.arange(shape.count), allowed))[jnp.maximum(on, 0)]
+    return jnp.where(inside & (on >= 0) & (e >= 0), on, -1)
 
 
 def _line(shape: Outline, e: Array) -> Array:
@@ -129,7 +131,6 @@ def touch(contact: Contact, a: Profile, b: Profile, group: type[AbstractPose]) -
         b.outline,
         placed(a.frame),
         placed(b.frame),
-        element_range(a, contact.elements_a, f"elements_a {what}"),
-        element_range(b, contact.elements_b, f"elements_b {what}"),
-        contact.hold,
+        allowed_elements(a, contact.elements_a, f"elements_a {what}"),
+        allowed_elements(b, contact.elements_b, f"elements_b {what}"),
     )

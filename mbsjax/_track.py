@@ -183,7 +183,7 @@ class ContactReader(eqx.Module):
         self.bodies = PoseReader(mech, contact.body_a), PoseReader(mech, contact.body_b)
 
     def __call__(self, q: Array, v: Array, a: Array, mode: Mode) -> ContactTrack:
-        k, touch = self.number, self.system.touches[self.number]
+        k, touch = self.number, self.system.touch(self.number)
         moving = [body.moving(q, v, a) for body in self.bodies]
         X = touch.relative(*(X for X, _, _ in moving))
         near, on = touch.closest(X), mode.active[k]

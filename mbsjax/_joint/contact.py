@@ -1,5 +1,6 @@
 """The contact joint: two profiles that touch, or may touch."""
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import equinox as eqx
@@ -37,8 +38,10 @@ class Contact(eqx.Module):
         together, it stays active until it is geometrically impossible. `"push"`: it can only push, and is released
         as soon as the body that it pushes would be drawn back. `"press"`: like keep, but where it becomes impossible
         the body drops at once until it meets the profile again, as a follower does that a spring presses on a snail.
-    - `elements_a`, `elements_b`: restrict it to a range of elements, `(first, last)`, last included, so that several
-        contact joints can stand for several places between the same two bodies.
+    - `moves`: the coordinate that it moves when it is active, by name: the angle of the pawl that it lifts, say. By
+        default it is, of all coordinates that rest when it closes, the one that its gap depends on most.
+    - `elements_a`, `elements_b`: restrict it to some elements, by their numbers, so that several contact joints can
+        stand for several places between the same two bodies.
 
     !!! Example
 
@@ -53,8 +56,9 @@ class Contact(eqx.Module):
     profile_b: str = eqx.field(static=True)
     active: bool = eqx.field(static=True)
     hold: str = eqx.field(static=True)
-    elements_a: tuple[int, int] | None = eqx.field(static=True)
-    elements_b: tuple[int, int] | None = eqx.field(static=True)
+    moves: str | None = eqx.field(static=True)
+    elements_a: tuple[int, ...] | None = eqx.field(static=True)
+    elements_b: tuple[int, ...] | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -64,18 +68,20 @@ class Contact(eqx.Module):
         *,
         active: bool = False,
         hold: Literal["keep", "push", "press"] = "keep",
-        elements_a: tuple[int, int] | None = None,
-        elements_b: tuple[int, int] | None = None,
+        moves: str | None = None,
+        elements_a: Iterable[int] | None = None,
+        elements_b: Iterable[int] | None = None,
     ):
         check_name(name, "a contact")
-        self.name, self.active, self.hold = name, bool(active), hold
+        self.name, self.active, self.hold, self.moves = name, bool(active), hold, moves
         self.body_a, self.profile_a = _address(profile_a, name)
         self.body_b, self.profile_b = _address(profile_b, name)
         if self.body_a == self.body_b:
             raise ValueError(f"contact {name!r} connects body {self.body_a!r} with itself")
         if hold not in HOLDS:
             raise ValueError(f"`hold` of contact {name!r} must be one of {', '.join(map(repr, HOLDS))}, got {hold!r}")
-        self.elements_a, self.elements_b = elements_a, elements_b
+        self.elements_a = None if elements_a is None else tuple(elements_a)
+        self.elements_b = None if elements_b is None else tuple(elements_b)
 
 
 def _address(given: Any, name: str) -> tuple[str, str]:
@@ -118,7 +124,7 @@ def contact_coordinates(
     """
     A, B, X = a.outline, b.outline, SE2.of(pose)
     if elements is None:
-        pairs = element_pairs(A, B, range(A.count), range(B.count))
+        pairs = element_pairs(A, B, tuple(range(A.count)), tuple(range(B.count)))
     else:
         pairs = np.array([elements[0]]), np.array([elements[1]])
     near = closest(A, B, X, pairs, anywhere=elements is not None)
@@ -126,12 +132,11 @@ def contact_coordinates(
     return jnp.stack([near.e1 + found.s1, near.e2 + found.s2, jnp.where(jnp.isfinite(near.gap), found.gap, jnp.inf)])
 
 
-def element_range(profile: Profile, given: Any, what: str) -> range:
+def allowed_elements(profile: Profile, given: tuple[int, ...] | None, what: str) -> tuple[int, ...]:
     """The numbers of the elements that a contact is restricted to."""
     n = len(profile.kinds)
     if given is None:
-        return range(n)
-    first, last = given
-    if not 0 <= first <= last < n:
-        raise ValueError(f"{what} must be numbers from 0 to {n - 1}, the first not after the last, got {given!r}")
-    return range(first, last + 1)
+        return tuple(range(n))
+    if not given or not all(isinstance(e, int) and 0 <= e < n for e in given):
+        raise ValueError(f"{what} must be numbers of elements, from 0 to {n - 1}, got {given!r}")
+    return given

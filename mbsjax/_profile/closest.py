@@ -97,9 +97,11 @@ def closest(
     return Pairing(e1[k], e2[k], found.s1[k], found.s2[k], gap)
 
 
-def element_pairs(A: Outline, B: Outline, range_a: range, range_b: range) -> tuple[np.ndarray, np.ndarray]:
+def element_pairs(
+    A: Outline, B: Outline, of_a: tuple[int, ...], of_b: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
     """All pairs of elements that can have a common normal: two lines cannot."""
-    pairs = [(i, j) for i in range_a for j in range_b if not (A.lines[i] and B.lines[j])]
+    pairs = [(i, j) for i in of_a for j in of_b if not (A.lines[i] and B.lines[j])]
     e1, e2 = np.array(pairs, dtype=int).reshape(-1, 2).T
     return e1, e2
 

@@ -18,7 +18,7 @@ from jaxtyping import Array, Float
 from .._precision import as_float, is_concrete
 from ..frames import PlanarFrame, at
 from .base import AbstractCurve, AbstractElement, positive
-from .laws import Programme, dwell
+from .laws import Programme, as_law
 from .makers import direction
 from .plain import Arc, Circle, Line, Point
 
@@ -156,7 +156,7 @@ class AbstractFollower(eqx.Module):
         """Origin and angle of the tip's frame."""
 
     @abc.abstractmethod
-    def frame(self, y: Float[Array, ""]) -> PlanarFrame:
+    def frame(self, y: Float[Array, "*n"]) -> PlanarFrame:
         """The follower's own frame."""
 
     @abc.abstractmethod
@@ -205,8 +205,8 @@ class Translating(AbstractFollower):
     def tip_frame(self, y: Float[Array, ""]) -> tuple[Float[Array, "2"], Float[Array, ""]]:
         return jnp.stack([self.offset, y]), jnp.zeros_like(y)
 
-    def frame(self, y: Float[Array, ""]) -> PlanarFrame:
-        return at(self.offset, y)
+    def frame(self, y: Float[Array, "*n"]) -> PlanarFrame:
+        return at(jnp.broadcast_to(self.offset, y.shape), y, jnp.zeros_like(y))
 
     def heading(self, p: Float[Array, "2"]) -> Float[Array, "2"]:
         return jnp.array([0.0, 1.0])
@@ -281,8 +281,8 @@ class Oscillating(AbstractFollower):
     def _center(self) -> Float[Array, "2"]:
         return jnp.stack([self.pivot, jnp.zeros_like(self.pivot)])
 
-    def frame(self, y: Float[Array, ""]) -> PlanarFrame:
-        return at(self.pivot, 0.0, -self._side * y)
+    def frame(self, y: Float[Array, "*n"]) -> PlanarFrame:
+        return at(jnp.broadcast_to(self.pivot, y.shape), jnp.zeros_like(y), -self._side * y)
 
     def heading(self, p: Float[Array, "2"]) -> Float[Array, "2"]:
         across = -self._side * left(p - self._center)
@@ -303,8 +303,7 @@ class CamCurve(AbstractCurve):
 
     !!! Example
 
-        >>> from mbsjax._profile.laws import cycloidal
-        >>> rise = CamCurve(Translating(Knife()), 10.0, cycloidal, 0.0, jnp.pi / 2, 2.0)
+        >>> rise = CamCurve(Translating(Knife()), 10.0, "cycloidal", 0.0, jnp.pi / 2, 2.0)
         >>> rise(1.0).position.round(9).tolist(), rise(0.0).position.round(9).tolist()
         ([0.0, 10.0], [12.0, 0.0])
     """
@@ -314,10 +313,11 @@ class CamCurve(AbstractCurve):
     theta: Float[Array, ""]
     angle: Float[Array, ""]
     height: Float[Array, ""]
-    law: Callable = eqx.field(static=True)
+    law: Callable
 
-    def __init__(self, follower: AbstractFollower, y: Any, law: Callable, theta: Any, angle: Any, height: Any):
-        self.follower, self.law = follower, law
+    def __init__(self, follower: AbstractFollower, y: Any, law: Any, theta: Any, angle: Any, height: Any):
+        self.follower = follower
+        self.law = as_law(law)
         self.y, self.theta = as_float(y, "the coordinate of a follower"), as_float(theta, "the cam angle of a segment")
         self.angle = positive(angle, "the cam angle of a segment")
         self.height = as_float(height, "the height of a segment")
@@ -347,12 +347,12 @@ def cam_elements(
     elements: list[AbstractElement] = []
     ys = follower.home(base_radius) + programme.levels
     for segment, theta, y in reversed(list(zip(programme.segments, programme.starts, ys))):
-        curve = CamCurve(follower, y, segment.law, theta, segment.angle, segment.height)
-        if segment.law is dwell:
-            p = curve.position(jnp.zeros(()))
-            elements.append(Arc((0.0, 0.0), jnp.sqrt(jnp.sum(p**2)), jnp.arctan2(p[1], p[0]), segment.angle))
+        if segment.dwells:
+            x, y = follower.tip.touch(Course(*follower.tip_frame(y), jnp.zeros(2), jnp.zeros(())))
+            start = jnp.arctan2(y, x) - theta - segment.angle
+            elements.append(Arc((0.0, 0.0), jnp.sqrt(x**2 + y**2), start, segment.angle))
         else:
-            elements.append(curve)
+            elements.append(CamCurve(follower, y, segment.law, theta, segment.angle, segment.height))
     return elements
 
 

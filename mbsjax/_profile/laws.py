@@ -115,6 +115,26 @@ LAWS: dict[str, Callable] = {
 }
 
 
+class Law(eqx.Module):
+    """A motion law that is a plain function, without numbers of its own."""
+
+    function: Callable = eqx.field(static=True)
+
+    def __call__(self, x: Numbers) -> Float[Array, "*n"]:
+        return jnp.asarray(self.function(x), float)
+
+
+def as_law(given: Any) -> Any:
+    """A motion law by its name, a module as it is, any other function as a `Law`."""
+    if isinstance(given, str):
+        if given not in LAWS:
+            raise ValueError(f"there is no motion law {given!r}; there are {', '.join(LAWS)}")
+        given = LAWS[given]
+    if not callable(given):
+        raise ValueError(f"a motion law must be a function or the name of one, got {given!r}")
+    return given if isinstance(given, eqx.Module) else Law(given)
+
+
 class Segment(eqx.Module):
     """A part of a [`mbsjax.Programme`][]. Made by [`mbsjax.Rise`][], [`mbsjax.Fall`][] and [`mbsjax.Dwell`][].
 
@@ -124,29 +144,29 @@ class Segment(eqx.Module):
         5.0
     """
 
-    law: Callable = eqx.field(static=True)
+    law: Callable
     angle: Float[Array, ""]
     height: Float[Array, ""]
 
-    def __init__(self, law: str | Callable, angle: Any, height: Any):
-        if isinstance(law, str):
-            if law not in LAWS:
-                raise ValueError(f"there is no motion law {law!r}; there are {', '.join(LAWS)}")
-            law = LAWS[law]
-        self.law = law
+    def __init__(self, law: Any, angle: Any, height: Any):
+        self.law = as_law(law)
         self.angle = positive(angle, "the cam angle of a segment")
         self.height = as_float(height, "the height of a segment")
         if self.height.shape != ():
             raise ValueError(f"the height of a segment must be one number, got {height!r}")
 
+    @property
+    def dwells(self) -> bool:
+        return isinstance(self.law, Law) and self.law.function is dwell
 
-def Rise(law: str | Callable, angle: Any, height: Any) -> Segment:
+
+def Rise(law: Any, angle: Any, height: Any) -> Segment:
     """The follower rises.
 
     **Arguments:**
 
     - `law`: one of `"harmonic"`, `"cycloidal"`, `"poly345"`, `"poly4567"`, `"mod_trapezoid"`, `"mod_sine"`, or any
-        function of JAX operations from 0 to 1 over [0, 1].
+        function of JAX operations from 0 to 1 over [0, 1]. As an `equinox.Module` its numbers are leaves.
     - `angle`: by which the cam turns meanwhile, in radians.
     - `height`: the change of the lift; an angle for oscillating followers.
 
@@ -158,7 +178,7 @@ def Rise(law: str | Callable, angle: Any, height: Any) -> Segment:
     return Segment(law, angle, height)
 
 
-def Fall(law: str | Callable, angle: Any, height: Any) -> Segment:
+def Fall(law: Any, angle: Any, height: Any) -> Segment:
     """The follower falls by `height`. Arguments as for [`mbsjax.Rise`][].
 
     !!! Example
@@ -207,7 +227,7 @@ class Programme(eqx.Module):
 
     segments: tuple[Segment, ...]
 
-    def __init__(self, segments: Iterable[Segment]):
+    def __init__(self, segments: Iterable[Any]):
         self.segments = tuple(segments)
         if not self.segments:
             raise ValueError("a programme needs at least one segment")
@@ -219,7 +239,7 @@ class Programme(eqx.Module):
 
     def _check(self) -> None:
         for k, segment in enumerate(self.segments):
-            if segment.law is not dwell:
+            if not segment.dwells:
                 ends = [float(segment.law(x)) for x in (0.0, 1.0)]
                 if not np.allclose(ends, (0.0, 1.0), atol=1e-12):
                     raise ValueError(f"the law of segment {k} of a programme must go from 0 to 1, got {ends}")
@@ -246,11 +266,12 @@ class Programme(eqx.Module):
     def on(self, k: Int[Array, "*n"], theta: Float[Array, "*n"]) -> Float[Array, "*n"]:
         """The lift by the law of segment `k`, which goes on beyond its ends."""
         angles, heights = (jnp.stack([getattr(s, name) for s in self.segments]) for name in ("angle", "height"))
-        laws = list(dict.fromkeys(s.law for s in self.segments))
-        which = jnp.asarray([laws.index(s.law) for s in self.segments])[k]
+        keys = [s.law.function if isinstance(s.law, Law) else i for i, s in enumerate(self.segments)]
+        laws = {key: s.law for key, s in zip(keys, self.segments)}  # plain functions only once
+        which = jnp.asarray([list(laws).index(key) for key in keys])[k]
         x = (theta - self.starts[k]) / angles[k]
-        y = laws[0](x)
-        for i, law in enumerate(laws[1:], 1):
+        y = jnp.zeros_like(x)
+        for i, law in enumerate(laws.values()):
             y = jnp.where(which == i, law(x), y)
         return self.levels[k] + heights[k] * y
 
@@ -311,7 +332,7 @@ def peak(f: Callable, start: Float[Array, ""] | float, end: Float[Array, ""] | f
     across = lambda part: start + (end - start) * part
     values = jax.vmap(lambda part: jnp.stack(f(across(part))))
 
-    def zoom(interval: tuple[Array, Array, Array], _: None) -> tuple[tuple[Array, Array, Array], None]:
+    def zoom(interval: tuple[Array, Array, Array], __: None) -> tuple[tuple[Array, Array, Array], None]:
         low, high, _ = interval
         x = jnp.linspace(low, high, n, axis=1)
         m = len(low)
@@ -334,7 +355,7 @@ class PeakFactors(NamedTuple):
     jerk: Float[Array, ""]
 
 
-def peak_factors(law: str | Callable) -> PeakFactors:
+def peak_factors(law: Any) -> PeakFactors:
     """Cv, Ca and Cj of a motion law: a rise h over the angle beta has the peak velocity Cv h / beta, acceleration
     Ca h / beta^2 and jerk Cj h / beta^3, per radian.
 
@@ -343,7 +364,7 @@ def peak_factors(law: str | Callable) -> PeakFactors:
         >>> [round(x.item(), 6) for x in peak_factors("cycloidal")]
         [2.0, 6.283185, 39.478418]
     """
-    return _peak_factors(Segment(law, 1.0, 1.0).law)
+    return _peak_factors(as_law(law))
 
 
 @eqx.filter_jit

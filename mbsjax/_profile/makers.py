@@ -105,24 +105,28 @@ def polygon(
     r = as_float(radius, "the corner radius of a polygon")
     if r.shape not in ((), (n,)):
         raise ValueError(f"a polygon of {n} vertices needs one corner radius, or {n}, got shape {r.shape}")
+    rounded = [True] * n
+    if is_concrete(radius):  # as given: under `jit` even a constant becomes a traced array
+        given = np.broadcast_to(np.asarray(radius, float), (n,))
+        if given.min() < 0:
+            k = int(given.argmin())
+            raise ValueError(f"the corner radius of a polygon at vertex {k} must not be negative, got {given[k]:.6g}")
+        rounded = [bool(x > 0) for x in given]
     r = jnp.broadcast_to(r, (n,))
-    if is_concrete(r) and bool(jnp.any(r < 0)):
-        k = int(jnp.argmin(r))
-        raise ValueError(f"the corner radius of a polygon at vertex {k} must not be negative, got {float(r[k]):.6g}")
-    rounded = [float(x) > 0 for x in r] if is_concrete(r) else [True] * n
-    if hollow is None and any(rounded) and not is_concrete(v):
-        raise ValueError(
-            "which corners of a polygon are hollow cannot be seen while its vertices are traced: say `hollow`"
-        )
+    if hollow is None and any(rounded):
+        if not is_concrete(vertices):
+            raise ValueError(
+                "which corners of a polygon are hollow cannot be seen while its vertices are traced: say `hollow`"
+            )
+        (x0, y0), (x1, y1) = ((np.asarray(vertices, float) - np.roll(vertices, k, 0)).T * k for k in (1, -1))
+        hollow = np.flatnonzero(x0 * y1 - y0 * x1 < 0).tolist()
 
     ahead = jnp.roll(v, -1, 0) - v
     length = jnp.sqrt(jnp.sum(ahead**2, 1))
     out_angle = jnp.arctan2(ahead[:, 1], ahead[:, 0])
-    in_angle = jnp.roll(out_angle, 1)
-    turn = out_angle - in_angle
+    turn = out_angle - jnp.roll(out_angle, 1)
     turn = turn - 2 * jnp.pi * jnp.round(turn / (2 * jnp.pi))
-    if hollow is None:
-        hollow = [k for k in range(n) if rounded[k] and float(turn[k]) < 0]
+    hollow = hollow or ()
     sides = [-1.0 if k in hollow else 1.0 for k in range(n)]
     cut = jnp.where(jnp.asarray(rounded), r * jnp.tan(jnp.abs(turn) / 2), 0.0)
     if is_concrete(v, r):
@@ -150,7 +154,7 @@ def _check_rounding(turn: Array, cut: Array, length: Array, rounded: list[bool])
         if rounded[k] and abs(float(turn[k])) < 1e-9:
             raise ValueError(f"vertex {k} of a polygon is no corner and cannot be rounded")
         to = (k + 1) % n
-        if (rounded[k] or rounded[to]) and float(cut[k] + cut[to]) >= float(length[k]):
+        if (rounded[k] or rounded[to]) and float(cut[k] + cut[to]) >= float(length[k]) * (1 - 1e-9):
             raise ValueError(
                 f"the corner radius of a polygon is too large: between vertices {k} and {to} the corners take "
                 f"{float(cut[k] + cut[to]):.6g} of an edge {float(length[k]):.6g} long"
