@@ -7,7 +7,6 @@
 import argparse
 import os
 import sys
-import time
 
 
 # JAX sees each core as a device of its own: a batch is then split over all of them
@@ -18,6 +17,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import mbsjax as mbs
+
+from ._timing import best, compiled
 
 
 SAMPLES, POSITIONS, AIM = 1000, 200, 50.0
@@ -45,21 +46,6 @@ def rocker_tip(lengths):
     motion = mbs.kinematics(four_bar(lengths), {"A": crank}, jnp.arange(1.0, POSITIONS + 1), throw=False)
     angle = motion["D"].q
     return lengths[3] + lengths[2] * jnp.cos(angle), lengths[2] * jnp.sin(angle), motion.residual
-
-
-def best(f, repeat: int) -> float:
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        jax.block_until_ready(f())
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def compiled(f, *args):
-    start = time.perf_counter()
-    executable = jax.jit(f).lower(*args).compile()
-    return executable, time.perf_counter() - start
 
 
 def against_pylinkage() -> float:

@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ._drive import Problem, frozen, problem as make_problem, root
+from ._drive import Problem, problem as make_problem, root
 from ._linalg import least_squares
 from ._mechanism import Mechanism
 from ._modes import at_rest
 from ._precision import is_concrete
 from ._results import RESULTS
 from ._track import Configuration
+from ._trees import frozen
 
 
 class Assembly(eqx.Module):

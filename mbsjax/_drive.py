@@ -13,9 +13,10 @@ from jaxtyping import Array, Float
 from ._groups import lanewise, pick
 from ._linalg import least_squares
 from ._mechanism import Mechanism, unknown
-from ._precision import as_float, opened
+from ._precision import as_float
 from ._system import System, Targets, Turns, system
 from ._touch import Mode
+from ._trees import opened
 
 
 class Uniform(eqx.Module):
@@ -206,11 +207,6 @@ class Hold(eqx.Module):
 
     def __call__(self, t: Float[Array, ""]) -> Float[Array, ""]:
         return self.value
-
-
-def frozen(tree: Any) -> Any:
-    """The tree without derivatives."""
-    return jax.tree_util.tree_map(lambda x: jax.lax.stop_gradient(x) if eqx.is_array(x) else x, tree)
 
 
 @eqx.filter_custom_jvp

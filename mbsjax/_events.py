@@ -8,11 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ._drive import Problem, frozen, root
+from ._drive import Problem, root
 from ._linalg import least_squares
 from ._march import Log
 from ._mechanism import Mechanism
 from ._modes import EVENTS, watch
+from ._trees import frozen
 
 
 class Event(NamedTuple):
@@ -90,11 +91,26 @@ class Events(eqx.Module):
         return found
 
 
-def replay(
-    problem: Problem, q0: Float[Array, " nq"], log: Log, span: Float[Array, ""]
+@eqx.filter_custom_jvp
+def told(problem: Problem, q0: Float[Array, " nq"], span: Float[Array, ""], *, log: Log):
+    """The dates of the events, and where the resting coordinates are held before each of them and in each of the modes:
+    as they were found, with the derivatives of `_replay`. Who asks for no derivatives does not pay for them."""
+    start = problem.mode
+    assert start is not None
+    return log.t, log.before.held, jnp.concatenate([start.held[None], log.after.held])
+
+
+@told.def_jvp
+def _told_jvp(primals, tangents, *, log: Log):
+    found = told(*primals, log=log)
+    _, slopes = eqx.filter_jvp(lambda problem, q0, span: _replay(problem, q0, span, log), primals, tangents)
+    return found, slopes
+
+
+def _replay(
+    problem: Problem, q0: Float[Array, " nq"], span: Float[Array, ""], log: Log
 ) -> tuple[Float[Array, " events"], Float[Array, "events n"], Float[Array, "more n"]]:
-    """The dates of the events, and where the resting coordinates are held before each of them and in each of the
-    modes, with their derivatives.
+    """The same, from the equations that hold at each event.
 
     An event is where its guard, a function of the position alone, is zero on the way: one Newton correction of its
     date, from where it was located, carries all derivatives (the search for it carries none).
@@ -125,8 +141,8 @@ def replay(
             return watch(now, q, v, span)[0].reshape(-1)[jnp.maximum(row.guard, 0)]
 
         value, rate = jax.jvp(guard, (jnp.zeros(()),), (jnp.ones(()),))
-        told = happened & (row.guard >= 0)
-        lag = jnp.where(told, -value / jnp.where(told & (rate != 0), frozen(rate), 1.0), 0.0)
+        dated = happened & (row.guard >= 0)
+        lag = jnp.where(dated, -value / jnp.where(dated & (rate != 0), frozen(rate), 1.0), 0.0)
         _, q, date = at(lag)
         moved = held + mode.drift * lag
         freed = (row.after.owner < 0) & (row.before.owner >= 0)

@@ -10,16 +10,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ._assembly import close, closing, explain
-from ._drive import Problem, frozen, problem as make_problem, root
-from ._events import Events, replay
+from ._drive import Problem, problem as make_problem, root
+from ._events import Events, told
 from ._linalg import least_squares
 from ._march import CODES, follow
 from ._mechanism import Mechanism
 from ._mobility import check_drivers, spare_freedoms
 from ._modes import EVENTS, start_mode
-from ._overlap import check_overlap
 from ._precision import as_float, is_concrete
 from ._results import RESULTS
+from ._start import check_start
 from ._system import second
 from ._touch import Mode
 from ._track import (
@@ -33,6 +33,7 @@ from ._track import (
     Track,
     TurnReader,
 )
+from ._trees import frozen
 
 
 class Motion(eqx.Module):
@@ -185,7 +186,7 @@ def kinematics(
         check_drivers(mech, problem, q0, bool(closed), ts[0])
         if not bool(closed):
             raise ValueError(explain(mech, assembling, q0, float(ts[0])))
-        check_overlap(mech, q0)
+        check_start(mech, q0)
     if mech.contacts:
         active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
         mode, fits = _start(problem, q0, ts[0], spare_freedoms(problem, q0, ts[0]), active)
@@ -243,7 +244,7 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
     log, start = found.log, problem.mode
     assert start is not None and found.mode is not None and found.mode_last is not None
     happened = jnp.isfinite(log.t)
-    dates, held_before, held = replay(problem, q0, log, ts[-1] - ts[0])
+    dates, held_before, held = told(problem, q0, ts[-1] - ts[0], log=log)
     mode = found.mode._replace(held=held[found.count])
     # where there is nothing, the mode of the start
     mode = jax.tree_util.tree_map(lambda x, y: jnp.where(_tall(found.alive, x), x, y), mode, start)

@@ -129,7 +129,8 @@ class _Watch(NamedTuple):
 
     mode: Mode
     g: Array  # the guards at the last accepted position,
-    rate: Array  # and their rates
+    rate: Array  # and their rates,
+    near: tuple[Array, ...]  # and the elements that each contact might close on
     armed: Array  # which have been clear of their surface since their contact last changed
     beyond: Array  # the shortest step that is known to lead beyond an event,
     g_beyond: Array  # and the guards there
@@ -239,7 +240,7 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         sight = s.watch
         if sight is not None:
             sight, done, early = look(s, now, y, v, done)
-        arrived = (t >= t_next - least) & ~falling(s)
+        arrived = (t >= t_next - 8 * eps * (jnp.abs(t_next) + span)) & ~falling(s)
         t = jnp.where(arrived, t_next, t)
         # with no past yet, straight on
         back, moved, v_back = (jnp.where(s.fresh, a, b) for a, b in ((1.0, s.h), (v, s.d + d), (v, s.v)))
@@ -284,15 +285,16 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
             still = jnp.zeros_like(v)
 
             def moved(d: Array):
-                return watch(now, problem.system.retract(y, d), v, span)
+                g, *rest = watch(now, problem.system.retract(y, d), v, span)
+                return g, rest
 
-            g, rate, mode = jax.jvp(moved, (still,), (v,), has_aux=True)
-            return g, rate, mode
+            g, rate, (mode, near) = jax.jvp(moved, (still,), (v,), has_aux=True)
+            return g, rate, mode, near
 
         def blind():
-            return w.g, w.rate, w.mode
+            return w.g, w.rate, w.mode, w.near
 
-        g, rate, mode = jax.lax.cond(jnp.any(done), guards, blind)
+        g, rate, mode, near = jax.lax.cond(jnp.any(done), guards, blind)
         armed = w.armed | (g > _TOUCHING)
         shifted = g + jnp.where(w.armed, 0.0, _TOUCHING)
         hit = (w.g > 0) & (shifted <= 0) & ~s.fresh
@@ -306,7 +308,8 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         mode = _where(fine, mode._replace(held=w.mode.held), w.mode)
         armed = jnp.where(fine, armed, w.armed)
         seen = jnp.where(fine, g + jnp.where(armed, 0.0, _TOUCHING), w.g)
-        sight = sight._replace(mode=mode, armed=armed, g=seen, rate=jnp.where(fine, rate, w.rate))
+        near = _where(fine, near, w.near)
+        sight = sight._replace(mode=mode, armed=armed, g=seen, rate=jnp.where(fine, rate, w.rate), near=near)
         return sight, fine, jnp.where(passed, s.h / 2, jnp.where(dips, first, 0.0))
 
     def accepted(w: _Watch, h: Array) -> _Watch:
@@ -340,7 +343,7 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
             real = given_up | (value > -_JUMP)
             now = problem.within(w.mode)
             fall = _FALL / span
-            told: Change = changes(now, s.t.ndim, s.q, s.t, s.v, guard, given_up, fall)
+            told: Change = changes(now, w.near, s.t.ndim, s.q, s.t, s.v, guard, given_up, fall)
             jammed = happens & real & (told.kind == EVENTS.index("jammed"))
             made = happens & real
             mode = _where(made & ~jammed, told.mode, w.mode)
@@ -453,7 +456,8 @@ def _first_sight(mode: Mode, q: Array, none: Array) -> _Watch:
     nothing = jnp.zeros((mode.e1.shape[0], GUARDS, *lanes))
     row = Log(jnp.full(lanes, jnp.inf), q, none, mode, mode, none, none, none)
     zero, no = jnp.zeros(lanes), jnp.zeros(lanes, bool)
-    return _Watch(mode, nothing, nothing, nothing > 0, zero + jnp.inf, nothing, none, zero, no, none, no, row)
+    near = (mode.e1, mode.e2, mode.s1, mode.s2)
+    return _Watch(mode, nothing, nothing, near, nothing > 0, zero + jnp.inf, nothing, none, zero, no, none, no, row)
 
 
 def _dips(g0: Array, r0: Array, g1: Array, r1: Array, h: Array) -> tuple[Array, Array]:

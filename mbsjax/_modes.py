@@ -70,7 +70,7 @@ def _influence(problem: Problem, q: Array, t: Array) -> Float[Array, "nv n"]:
     _, J, _ = problem.linearise(q, t)
     assert problem.mode is not None
     n = problem.mode.owner.shape[0]
-    return jax.vmap(problem.spread, 1, 1)(least_squares(J, refine=1)(jnp.eye(J.shape[0])[:, J.shape[0] - n :]))
+    return jax.vmap(problem.spread, 1, 1)(least_squares(J)(jnp.eye(J.shape[0])[:, J.shape[0] - n :]))
 
 
 def _take(
@@ -92,8 +92,9 @@ def _take(
 
 def watch(
     problem: Problem, q: Float[Array, "nq *lanes"], v: Float[Array, "nv *lanes"], span: Array
-) -> tuple[Float[Array, "c 6 *lanes"], Mode]:
-    """The switching functions, positive as long as nothing happens, and the mode with the contacts where they are.
+) -> tuple[Float[Array, "c 6 *lanes"], Mode, tuple[Array, ...]]:
+    """The switching functions, positive as long as nothing happens; the mode with the contacts where they are; and the
+    elements, with places on them, that an event of the first kind would be on.
 
     Of a virtual contact: the gap (G_I). Of an active one: the gap to the nearest elements elsewhere; how far its
     places are from the ends of their elements (G_T); and, if it can only push, how fast it does.
@@ -111,10 +112,10 @@ def watch(
             ends += [jnp.ones_like(s)] * 2 if shape.endless else [s, 1 - s]
         there = (near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1))
         places = [jnp.where(on, a, b) for a, b in zip((e1, e2, here.s1, here.s2), there)]
-        return near.gap, jnp.where(on, jnp.stack(ends), 1.0), *places
+        return near.gap, jnp.where(on, jnp.stack(ends), 1.0), places, there
 
     X, active = system.poses(q), mode.active
-    near, ends, e1, e2, s1, s2 = system.each_touch(look, X, mode.e1, mode.e2, mode.s1, mode.s2, active)
+    near, ends, places, there = system.each_touch(look, X, mode.e1, mode.e2, mode.s1, mode.s2, active)
     near = jnp.where(near < far, near, far)
     speed = jnp.take_along_axis(v / system.column_sizes(), mode.rests, 0) * span
     numbers = np.arange(len(system.layout.holds)).reshape(-1, *(1,) * mode.owner.ndim)
@@ -122,7 +123,7 @@ def watch(
     pushes = np.array([hold == "push" for hold in system.layout.holds]).reshape(-1, *(1,) * (mode.owner.ndim - 1))
     pull = jnp.where(active & pushes, mine, 1.0)
     values = jnp.concatenate([(near / system.size)[:, None], ends, pull[:, None]], 1)
-    return values, mode._replace(e1=e1, e2=e2, s1=s1, s2=s2)
+    return values, mode._replace(**dict(zip(("e1", "e2", "s1", "s2"), places))), there
 
 
 class Change(NamedTuple):
@@ -135,10 +136,17 @@ class Change(NamedTuple):
 
 
 def change(
-    problem: Problem, q: Array, t: Array, v: Array, guard: Int[Array, ""], lost: Bool[Array, ""], fall: Array
+    problem: Problem,
+    near: tuple[Array, ...],
+    q: Array,
+    t: Array,
+    v: Array,
+    guard: Int[Array, ""],
+    lost: Bool[Array, ""],
+    fall: Array,
 ) -> Change:
     """The mode after a guard has reached zero, or, `lost`, after the active contacts could not be followed further.
-    `fall` is the speed of a body that drops."""
+    `near` is what `watch` found elsewhere; `fall` is the speed of a body that drops."""
     mode, system = problem.mode, problem.system
     assert mode is not None
     n, c = mode.owner.shape[0], len(system.layout.holds)
@@ -157,9 +165,8 @@ def change(
     # where it would be next
     X = system.poses(q)
 
-    def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1: Array, e2: Array, s1: Array, s2: Array, on: Array):
+    def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1: Array, e2: Array, s1: Array, s2: Array):
         X = touch.relative(X_a, X_b)
-        near = touch.closest(X, (e1, e2), on)
         *pairs, begin = touch.on(e1, e2, w)
         further, there = None, jnp.zeros((), bool)
         for n1, n2 in reversed(pairs):
@@ -176,9 +183,9 @@ def change(
             mine = (n1, n2, found.s1, found.s2)
             further = mine if further is None else tuple(jnp.where(good, x, y) for x, y in zip(mine, further))
             there |= good
-        return (near.e1, near.e2, near.s1, near.s2), further, there
+        return further, there
 
-    elsewhere, further, there = system.each_touch(look, X, mode.e1, mode.e2, mode.s1, mode.s2, mode.active)
+    further, there = system.each_touch(look, X, mode.e1, mode.e2, mode.s1, mode.s2)
     there = there[k]
 
     def placed(where: tuple[Array, ...]) -> Mode:
@@ -186,7 +193,7 @@ def change(
         e1, e2, s1, s2 = (x.at[k].set(y[k]) for x, y in zip(old, where))
         return mode._replace(e1=e1, e2=e2, s1=s1, s2=s2)
 
-    met = placed(elsewhere)
+    met = placed(near)
     slope = _slopes(problem.within(met), q)[k]
     took, able, sign = _take(problem, D, slope, k, exchange=True)
     closes, shifts = (w == 0) & ~active, (w == 0) & active
@@ -223,6 +230,6 @@ def change(
     return Change(keep(mode, chosen, jams), kind, jnp.clip(k, 0, c - 1), gave_way)
 
 
-def changes(problem: Problem, lanes: int, *args: Array) -> Change:
+def changes(problem: Problem, near: tuple[Array, ...], lanes: int, *args: Array) -> Change:
     """`change`, along lanes."""
-    return lanewise(change, lanes)(problem, *args)
+    return lanewise(change, lanes)(problem, near, *args)

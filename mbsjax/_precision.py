@@ -3,7 +3,6 @@
 import warnings
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,15 +31,6 @@ def as_float(x: Any, what: str) -> Array:
 def is_concrete(*trees: Any) -> bool:
     """Whether no leaf is being traced, so that Python may look at the values."""
     return not any(isinstance(x, Tracer) for x in jax.tree_util.tree_leaves(trees))
-
-
-def opened(f: Any) -> Any:
-    """A function of one number whose traced numbers are leaves, also those that a plain function has closed over: what
-    is not a leaf can be neither differentiated implicitly nor batched."""
-    if isinstance(f, eqx.Module):
-        return f
-    converted = eqx.filter_closure_convert(f, jnp.zeros(()))
-    return f if is_concrete(converted) else converted
 
 
 def _warn_once() -> None:

@@ -15,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float
 
 from ._gauge import AbstractGauge
 from ._groups import SE2, SE3, AbstractPose, expand, lanewise, one, part, pick, take, wide
@@ -227,9 +227,7 @@ class System(eqx.Module):
         a, b = (one(X, self.layout.body_numbers[name]) for name in self.layout.touch_bodies[k])
         return a, b
 
-    def each_touch(
-        self, f: Callable, X: AbstractPose, *of_each: Float[Array, "c *lanes"] | Int[Array, "c *lanes"]
-    ) -> Any:
+    def each_touch(self, f: Callable, X: AbstractPose, *of_each: Array) -> Any:
         """f(touch, pose, pose, ...) of every contact, stacked on a first axis; `of_each` is told contact by contact."""
         f = eqx.filter_vmap(lanewise(f, self.size.ndim), in_axes=eqx.if_array(0), out_axes=eqx.if_array(0))
         results = []

@@ -1,8 +1,9 @@
-"""The main job in one go: `python -m mbsjax.demo` analyses a four-bar and a slider-crank.
+"""The main job in one go: `python -m mbsjax.demo` analyses a four-bar, a slider-crank, and a cam with its follower.
 
 Prints a table for each and writes a picture under `out/`.
 """
 
+import itertools
 import pathlib
 import sys
 import time
@@ -38,6 +39,24 @@ def slider_crank(p: dict) -> mbs.Mechanism:
     )
 
 
+def cam_follower(p: dict) -> mbs.Mechanism:
+    """The cam of the thesis 4.4, an arc and three lines with corners between them, and a roller whose centre moves on
+    x."""
+    e, R, l, w = (p[k] for k in ("e", "R", "l", "w"))  # noqa: E741
+    corners = [(e, R), (-l, w), (-l, -w), (e, -R)]
+    arc = mbs.Arc.between(corners[3], corners[0], (e, 0.0))
+    rim = mbs.Profile.chain([arc, *(mbs.Line(a, b) for a, b in itertools.pairwise(corners))])
+    return mbs.Mechanism(
+        [mbs.Body("cam", profiles={"rim": rim}), mbs.Body("follower", profiles={"roller": mbs.disc(p["r"])})],
+        [
+            mbs.Revolute("O", "ground", "cam"),
+            mbs.Prismatic("guide", "ground", "follower", start=45.0),
+            mbs.Contact("C23", "cam.rim", "follower.roller", active=True),
+        ],
+    )
+
+
+CAM = {"e": 15.0, "R": 20.0, "l": 35.0, "w": 10.0, "r": 5.0}
 FOUR_BAR = {"crank": 1.0, "coupler": 3.0, "rocker": 2.5, "ground": 3.5, "height": 1.0}
 SLIDER_CRANK = {"crank": 1.0, "rod": 3.0}
 
@@ -71,13 +90,55 @@ def table(title: str, motion: mbs.Motion, output: str, slopes: dict) -> None:
     print(f"  d(largest {output})/d(dimension): " + ", ".join(f"{k} {float(v):+.6f}" for k, v in slopes.items()))
 
 
-def picture(path: pathlib.Path, motions: dict[str, tuple[mbs.Motion, str]]) -> None:
+def cam_table(motion: mbs.Motion) -> None:
+    print(f"\nCam with a roller follower (thesis 4.4) over one turn\n{motion.mech}\n")
+    events, guide = motion.events, motion.mech.freedoms("guide")[0]
+    assert events is not None
+    print(f"  {'t':>12}{'lift':>12}{'rate':>12}{'second rate before':>20}{'after':>12}   event")
+    for i, event in enumerate(events.list(motion.mech)):
+        row = (events.q[i, guide], events.v_after[i, guide], events.a_before[i, guide], events.a_after[i, guide])
+        numbers = "".join(f"{float(x):{w}.6f}" for x, w in zip(row, (12, 12, 20, 12)))
+        print(f"  {event.t:12.6f}{numbers}   {event.before[0][1]} -> {event.after[0][1]}")
+
+
+def draw_cam(left, right, motion: mbs.Motion) -> None:
+    """The cam in the position of one output, its roller, the contact and its normal; the lift with its events."""
+    i = 75
+    turned = motion["O"].q[i]
+    R = jnp.array([[jnp.cos(turned), jnp.sin(turned)], [-jnp.sin(turned), jnp.cos(turned)]])
+    rim, roller = (motion.mech.body(b).profiles[n] for b, n in (("cam", "rim"), ("follower", "roller")))
+    outline = jax.vmap(lambda q: rim(q).position)(jnp.linspace(0, len(rim.kinds) - 1e-6, 800)) @ R
+    left.fill(*outline.T, color="tab:blue", alpha=0.2, ec="tab:blue")
+    circle = jax.vmap(lambda q: roller(q).position)(jnp.linspace(0, 1, 200)) + motion.point("follower").q[i]
+    left.fill(*circle.T, color="tab:gray", alpha=0.3, ec="k")
+    contact = motion["C23"]
+    assert isinstance(contact, mbs.ContactTrack)
+    left.plot(*contact.point[i], "o", color="tab:red", label="contact and its normal")
+    left.quiver(*contact.point[i], *contact.normal[i], color="tab:red", scale=8, width=0.006)
+    left.plot(0, 0, "k+")
+    left.set(title="Cam", aspect="equal", xlabel="x", ylabel="y")
+    left.legend(loc="lower left")
+    right.plot(motion.ts, motion["guide"].q, label="guide: lift")
+    right.plot(motion.ts, motion["guide"].v, label="guide: rate")
+    events = motion.events
+    assert events is not None
+    n = int(events.count)
+    for t in events.t[:n]:
+        right.axvline(float(t), color="tab:red", lw=0.7, ls=":")
+    right.plot(events.t[:n], events.q[:n, 1], "o", color="tab:red", label="element ends")
+    right.set(xlabel="time", xlim=(0, float(motion.ts[-1])))
+    right.grid(alpha=0.3)
+    right.legend()
+
+
+def picture(path: pathlib.Path, motions: dict[str, tuple[mbs.Motion, str]], cam: mbs.Motion) -> None:
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, len(motions), figsize=(11, 8), layout="constrained")
+    figure, axes = plt.subplots(2, len(motions) + 1, figsize=(16, 8), layout="constrained")
+    draw_cam(axes[0, -1], axes[1, -1], cam)
     for (left, right), (title, (motion, output)) in zip(axes.T, motions.items()):
         corners = [motion.point(body).q for body in motion.mech.links[1:]]
         tip = motion.point(*_tip(motion)).q
@@ -113,9 +174,11 @@ def main() -> int:
     table("Four-bar: rocker angle D over one turn of the crank", rocker, "D", rocker_slopes)
     slider, slider_slopes = analyse(slider_crank, SLIDER_CRANK, "P", ts)
     table("Slider-crank: slider travel P over one turn of the crank", slider, "P", slider_slopes)
+    cam = mbs.kinematics(cam_follower(CAM), {"O": mbs.constant_speed(-0.5)}, 2 * ts)
+    cam_table(cam)
     path = pathlib.Path("out") / "demo.png"
     try:
-        picture(path, {"Four-bar": (rocker, "D"), "Slider-crank": (slider, "P")})
+        picture(path, {"Four-bar": (rocker, "D"), "Slider-crank": (slider, "P")}, cam)
         print(f"\npicture: {path}")
     except ImportError:
         print('\nno picture: matplotlib is missing (pip install "mbsjax[plots]")')

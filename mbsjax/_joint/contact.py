@@ -12,7 +12,7 @@ from .. import frames
 from .._custom_types import Matrix4
 from .._groups import SE2
 from .._precision import as_float
-from .._profile.closest import closest, element_pairs, meet
+from .._profile.closest import closest, element_pairs
 from .._profile.profile import Profile
 from ..frames import PlanarFrame
 from .joint import check_name
@@ -128,8 +128,7 @@ def contact_coordinates(
     else:
         pairs = np.array([elements[0]]), np.array([elements[1]])
     near = closest(A, B, X, pairs, anywhere=elements is not None)
-    found = meet(A, B, X, near.e1, near.e2, near.s1, near.s2)
-    return jnp.stack([near.e1 + found.s1, near.e2 + found.s2, jnp.where(jnp.isfinite(near.gap), found.gap, jnp.inf)])
+    return jnp.stack([near.e1 + near.s1, near.e2 + near.s2, near.gap])
 
 
 def allowed_elements(profile: Profile, given: tuple[int, ...] | None, what: str) -> tuple[int, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._groups import SE2
+from .._trees import frozen
 from .base import Row
 from .outline import Outline
 
@@ -83,8 +84,9 @@ def closest(
     `anywhere`, places beyond the ends of the elements count too.
     """
     e1, e2 = (jnp.asarray(x) for x in pairs)
-    starts1, starts2 = jax.vmap(lambda i, j: _begin(A, B, X, i, j))(e1, e2)
-    found = jax.vmap(lambda *args: meet(A, B, X, *args))(e1, e2, starts1, starts2)
+    A_, B_, X_ = frozen((A, B, X))  # which pair it is has no derivative
+    starts1, starts2 = jax.vmap(lambda i, j: _begin(A_, B_, X_, i, j))(e1, e2)
+    found = jax.vmap(lambda i, j, s1, s2: meet(A_, B_, X_, i, j, s1, s2))(e1, e2, starts1, starts2)
     good = A.there[e1] & B.there[e2] & jnp.isfinite(found.gap)
     for s in () if anywhere else (found.s1, found.s2):
         good &= (s >= -_SLACK) & (s <= 1 + _SLACK)
@@ -93,8 +95,8 @@ def closest(
         good &= ~(near if skipping is None else near & skipping)
     score = jnp.where(good, jnp.abs(found.gap), jnp.inf)
     k = jnp.argmin(score)
-    gap = jnp.where(good[k], found.gap[k], jnp.inf)
-    return Pairing(e1[k], e2[k], found.s1[k], found.s2[k], gap)
+    best = meet(A, B, X, e1[k], e2[k], found.s1[k], found.s2[k])
+    return Pairing(e1[k], e2[k], best.s1, best.s2, jnp.where(good[k], best.gap, jnp.inf))
 
 
 def element_pairs(
@@ -162,11 +164,13 @@ def _tangent(curve: Callable[[Array], Array], s: Array) -> tuple[Array, Array]:
 
 
 def _polished(step: Callable[[Array], Array], s: Array) -> Array:
-    for k in range(_STEPS):
-        if k == _STEPS - 2:
-            s = jax.lax.stop_gradient(s)
-        s = s + jnp.clip(step(s), -_STRIDE, _STRIDE)
-    return s
+    """s after a few steps, of which the last two carry derivatives."""
+
+    def moved(s: Array) -> Array:
+        return s + jnp.clip(step(s), -_STRIDE, _STRIDE)
+
+    s = jax.lax.stop_gradient(jax.lax.fori_loop(0, _STEPS - 2, lambda _, s: moved(s), jax.lax.stop_gradient(s)))
+    return moved(moved(s))
 
 
 def _on_curve(curve: Callable[[Array], Array], s: Array, other: Row, line: Array) -> Meeting:
@@ -182,7 +186,7 @@ def _on_curve(curve: Callable[[Array], Array], s: Array, other: Row, line: Array
         value, slope = jax.jvp(miss, (s,), (jnp.ones_like(s),))
         return -value / jnp.where(slope == 0, 1.0, slope)
 
-    s = _polished(step, jax.lax.stop_gradient(s))
+    s = _polished(step, s)
     p, t = _tangent(curve, s)
     n = _right_of(t)
     return Meeting(s, _along(other, line, p, -n), jnp.sum((base - p) * n) - other.radius)
@@ -200,7 +204,7 @@ def _between_curves(first: Callable[[Array], Array], second: Callable[[Array], A
         det = jnp.where(det == 0, 1.0, det)
         return -jnp.stack([J[1, 1] * value[0] - J[0, 1] * value[1], J[0, 0] * value[1] - J[1, 0] * value[0]]) / det
 
-    s = _polished(step, jax.lax.stop_gradient(jnp.stack([s1, s2])))
+    s = _polished(step, jnp.stack([s1, s2]))
     (p1, t1), (p2, _) = _tangent(first, s[0]), _tangent(second, s[1])
     return Meeting(s[0], s[1], jnp.sum((p2 - p1) * _right_of(t1)))
 
@@ -210,7 +214,6 @@ def _begin(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array) -> tuple[Array,
     half = jnp.full((), 0.5)
     if not A.curves and not B.curves:
         return half, half
-    A, B, X = jax.tree_util.tree_map(jax.lax.stop_gradient, (A, B, X))
     s1 = s2 = half
     moved = lambda s: X.apply(B.curve(e2)(s))
     if A.curves:
@@ -230,8 +233,7 @@ def _begin(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array) -> tuple[Array,
 
 
 def _samples(shape: Outline, curve: Callable[[Array], Array]) -> tuple[Array, Array]:
-    n = max(c.samples for c in shape.curves)
-    grid = jnp.linspace(0.0, 1.0, n, endpoint=not shape.endless)
+    grid = jnp.linspace(0.0, 1.0, shape.samples, endpoint=not shape.endless)
     return grid, jax.vmap(curve)(grid)
 
 

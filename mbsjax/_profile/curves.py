@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._precision import as_float, is_concrete, opened
+from .._precision import as_float, is_concrete
+from .._trees import opened
 from .base import AbstractCurve, point_of
 
 
@@ -62,6 +63,8 @@ class Polynomial(AbstractCurve):
         self.reference = as_float(reference, "the reference angle of a polynomial")
         self.scale = as_float(scale, "the scale of a polynomial")
         self.center = point_of(center, "the centre of a polynomial")
+        if is_concrete(self.scale) and float(self.scale) == 0:
+            raise ValueError("the scale of a polynomial must not be zero")
         if is_concrete(self.start, self.end) and float(self.start) == float(self.end):
             raise ValueError(f"a polynomial from the angle {float(self.start):.6g} to itself has no length")
 

@@ -26,6 +26,7 @@ class Outline(eqx.Module):
     groups: tuple[int, ...] = eqx.field(static=True)  # which of `curves`; -1 for plain elements
     slots: tuple[int, ...] = eqx.field(static=True)  # and where in its stack
     closed: bool = eqx.field(static=True)
+    samples: int = eqx.field(static=True)  # how many points show the shape of any curve
 
     @property
     def count(self) -> int:
@@ -55,7 +56,8 @@ class Outline(eqx.Module):
                 numbers, structure = eqx.partition(stack, eqx.is_array)
                 mine = _entry(numbers, jnp.clip(slot, 0, self.groups.count(g) - 1))
                 p = eqx.combine(mine, structure).position(s)
-                result = p if len(self.curves) == 1 else jnp.where(group == g, p, result)
+                # a plain element is given the first curve, harmless where nobody asks: a constant has no tangent
+                result = p if g == 0 else jnp.where(group == g, p, result)
             return result
 
         return position
@@ -65,7 +67,7 @@ class Outline(eqx.Module):
         plain = place_on(self.row(e), s)
         if not self.curves:
             return plain
-        smooth = Placed(self.curve(e))(s)
+        smooth = Placed(function=self.curve(e), samples=0)(s)
         curved = self.is_curve(e)
         return Place(*(jnp.where(curved, a, b) for a, b in zip(smooth, plain)))
 
@@ -103,7 +105,7 @@ class Placed(AbstractCurve):
     """A curve given by a function, as an element."""
 
     function: Callable
-    samples: int = eqx.field(static=True, default=0)
+    samples: int = eqx.field(static=True)
 
     def position(self, s: Float[Array, ""]) -> Float[Array, "2"]:
         return self.function(s)
@@ -123,7 +125,7 @@ def outline(elements: tuple[AbstractElement, ...], closed: bool, corners: tuple[
     keys = []
     for element in elements:
         leaves, structure = jax.tree_util.tree_flatten(element)
-        keys.append((structure, tuple(jnp.shape(x) for x in leaves)))
+        keys.append((structure, tuple(x.shape if eqx.is_array(x) else x for x in leaves)))
         if isinstance(element, AbstractCurve):
             groups.setdefault(keys[-1], []).append(element)
     zero, yes, no = jnp.zeros(()), jnp.ones((), bool), jnp.zeros((), bool)
@@ -156,4 +158,5 @@ def outline(elements: tuple[AbstractElement, ...], closed: bool, corners: tuple[
         groups=tuple(s.group for s in slots),
         slots=tuple(s.slot for s in slots),
         closed=closed,
+        samples=max((e.samples for e in elements if isinstance(e, AbstractCurve)), default=0),
     )

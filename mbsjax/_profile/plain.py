@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._precision import as_float, is_concrete
+from ..frames import unit
 from .base import AbstractPlain, Row, point_of, positive
 
 
@@ -34,7 +35,7 @@ class Point(AbstractPlain):
 
     def __init__(self, position: Any, normal: Any = (0.0, -1.0), turn: Any = jnp.pi):
         self.position = point_of(position, "the position of a point")
-        n = point_of(normal, "the normal of a point")
+        n = unit(point_of(normal, "the normal of a point"), "the normal of a point")
         self.turn = positive(turn, "the turn of a point")
         self.start = jnp.arctan2(n[0], -n[1]) - self.turn / 2
 

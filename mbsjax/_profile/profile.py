@@ -146,6 +146,9 @@ def _check(profile: Profile, hole: bool, tolerance: float) -> None:
     pieces, names = sampled(profile), [type(e).__name__.lower() for e in profile.elements]
     everything = np.concatenate(pieces)
     size = max(float(np.ptp(everything, 0).max()), 1e-300)
+    for i, piece in enumerate(pieces):
+        if not np.all(np.isfinite(piece)):
+            raise ValueError(f"element {i} ({names[i]}) of a profile is not finite everywhere")
     for i, (piece, element) in enumerate(zip(pieces, profile.elements)):
         length = np.linalg.norm(np.diff(piece, axis=0), axis=1).sum()
         knife = isinstance(element, AbstractPlain) and float(element.row().turn) > 0 and length == 0

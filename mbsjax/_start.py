@@ -1,12 +1,13 @@
-"""Whether bodies interpenetrate where a motion begins."""
+"""Whether a motion can begin where it is to begin: bodies that do not interpenetrate, contacts that are possible."""
 
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from ._joint.contact import Contact
 from ._mechanism import Mechanism
 from ._profile.closest import Pairing
-from ._profile.profile import sampled
+from ._profile.profile import Profile, sampled
 from ._system import System, system
 
 
@@ -14,8 +15,9 @@ _DENSE = 8  # times as many points as tell the shape of a profile
 _DEEP = 2e-3  # of the size of the profiles: points that are less deep are left to the common normal, which is exact
 
 
-def check_overlap(mech: Mechanism, q: Float[Array, " nq"]) -> None:
-    """Raises where the bodies of a contact overlap: by how much, and where."""
+def check_start(mech: Mechanism, q: Float[Array, " nq"]) -> None:
+    """Raises where the bodies of a contact overlap, saying by how much and where, and where an active contact is one of
+    those that last for an instant only."""
     if not mech.contacts:
         return
     laid_out = system(mech)
@@ -33,14 +35,36 @@ def check_overlap(mech: Mechanism, q: Float[Array, " nq"]) -> None:
             if depth[i] > max(worst, _DEEP * size):
                 worst, where = float(depth[i]), points[i]
         gap = float(near.gap[k])
+        if contact.active and not worst:
+            _check_pair(
+                contact, (a, b), [(int(e[k]), float(s[k])) for e, s in ((near.e1, near.s1), (near.e2, near.s2))]
+            )
         if not worst and -0.05 * size < gap < -1e-8 * size:
             place = a(float(near.e1[k] + near.s1[k])).position
             worst, where = -gap, np.asarray(place)
+        if worst and abs(worst + gap) < 0.1 * worst:
+            worst = -gap  # exact, where it is the same place
         if worst:
             raise ValueError(
                 f"bodies {contact.body_a!r} and {contact.body_b!r} interpenetrate at the start by {worst:.6g}, at "
                 f"({where[0]:.6g}, {where[1]:.6g}) on profile {contact.body_a}.{contact.profile_a} (contact "
                 f"{contact.name!r}): give an estimate from outside, or check the dimensions"
+            )
+
+
+def _check_pair(contact: Contact, profiles: tuple[Profile, Profile], places: list[tuple[int, float]]) -> None:
+    def kinds(profile: Profile, e: int, s: float) -> set[str]:
+        """What is touched: at the end of an element, also its neighbour."""
+        n = len(profile.kinds)
+        ends = [e - 1] * (s < 1e-7) + [e + 1] * (s > 1 - 1e-7)
+        return {profile.kinds[i % n] for i in (e, *ends) if profile.closed or 0 <= i < n}
+
+    first, second = (kinds(profile, *place) for profile, place in zip(profiles, places))
+    for kind in ("point", "line"):
+        if kind in first & second:
+            raise ValueError(
+                f"contact {contact.name!r} is active at the start with a {kind} on a {kind}, which lasts for an "
+                "instant only: begin a little earlier or later, or describe two contacts"
             )
 
 

@@ -1,0 +1,400 @@
+"""Contacts in the literature's mechanisms: Haug volume I (1989), the thesis, and the tables of ../shared/cases.
+
+The truth is a closed form or an envelope computed here with NumPy and SciPy.
+"""
+
+import json
+import pathlib
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy import pi
+from scipy.optimize import brentq
+
+import mbsjax as mbs
+from tests.mechanisms import rates, run, same_motion, turn
+
+
+CASES = pathlib.Path(__file__).parents[2] / "shared" / "cases"
+
+
+def case(name):
+    path = CASES / f"{name}.json"
+    if not path.exists():
+        pytest.skip(f"{path} is not here")
+    return json.loads(path.read_text())
+
+
+def kinds(motion):
+    return [event.kind for event in motion.events.list(motion.mech)]
+
+
+# -- Haug 5.6: valve lifter --------------------------------------------------------------------------------
+
+
+def valve_lifter(e):
+    """Section 5.6: eccentric cam, flat-faced follower, rocker, valve stem. The pivot B is raised with the eccentricity,
+    so that the follower begins at the same height."""
+    face = mbs.Profile.chain([mbs.Line((-15.0, 3.0), (-15.0, -3.0))], closed=False)
+    return mbs.Mechanism(
+        [
+            mbs.Body("cam", profiles={"rim": mbs.disc(1.25)}),
+            mbs.Body("follower", profiles={"face": face}),
+            mbs.Body("rocker"),
+            mbs.Body("stem"),
+        ],
+        [
+            mbs.Revolute("B", "ground", "cam", (0.0, e - 0.25), (0.0, e)),
+            mbs.Revolute("C", "ground", "rocker", (6.0, 31.0)),
+            mbs.Prismatic("D", "ground", "follower", mbs.at(0.0, 16.0, pi / 2), start=0.1),
+            mbs.Prismatic("E", "ground", "stem", mbs.at(12.0, 23.5, -pi / 2)),
+            mbs.PinSlot("F", "rocker", "follower", (-6.0, 0.0), (15.0, 0.0)),
+            mbs.PinSlot("G", "rocker", "stem", (6.0, 0.0), (-7.5, 0.0)),
+            mbs.Contact("lift", "cam.rim", "follower.face", active=True),
+        ],
+    )
+
+
+@pytest.mark.parametrize("e", [0.25, 0.35, 0.45])
+def test_valve_lifter(e):
+    """Haug 5.6: lift e (1 - cos), the rocker's line symmetric about its pivot."""
+    w = 40 * pi
+    ts = np.linspace(0.0, 2 * pi / w, 31)
+    estimate = {"F.angle": pi / 2, "G.angle": -pi / 2}
+    motion = run(valve_lifter(e), {"B": turn(w)}, ts, estimate=estimate)
+    lift = lambda t: e * (1 - jnp.cos(w * t))
+    same_motion(motion["D"], rates(lift, ts), 1e-10)
+    same_motion(motion["E"], rates(lift, ts), 1e-10)
+    same_motion(motion["C"], rates(lambda t: -jnp.arctan(lift(t) / 6), ts), 1e-10)
+    same_motion([x[:, 1] for x in motion.point("follower")], rates(lambda t: 16 + lift(t), ts), 1e-10)
+    same_motion([x[:, 1] for x in motion.point("stem")], rates(lambda t: 23.5 - lift(t), ts), 1e-10)
+    assert np.max(np.abs(motion["D"].a)) == pytest.approx(e * w**2, rel=1e-10)
+    place = motion["lift"]
+    same_motion([x[:, 1] * 6 for x in (place.q, place.v, place.a)], rates(lambda t: 3 + e * jnp.sin(w * t), ts), 1e-10)
+    assert int(motion.events.count) == 0
+    q = motion.q[7]
+    assert mbs.mobility(motion.mech, q).freedom == mbs.mobility(motion.mech, q, active=["lift"]).freedom == 1
+    assert mbs.mobility(motion.mech, q, active=[]).freedom == 2
+
+
+# -- cams against their envelopes --------------------------------------------------------------------------
+# The follower's line of motion is x, and the cam turns backwards: at the time t the place with the polar angle
+# 2 pi t is on it.
+
+
+TURN = (np.arange(180) + 0.37) / 180
+
+
+def tip(kind, r=0.0, reach=1.3):
+    """A follower's tip, the material on the side of +x. All three have a line and another element, so that one compiled
+    motion does for them."""
+    if kind == "flat":
+        return [mbs.Line((0.0, reach), (0.0, -reach)), mbs.Arc((0.1, -reach), 0.1, pi, pi / 2)]
+    round_or_sharp = mbs.Arc((0.0, 0.0), r, pi / 2, pi) if kind == "roller" else mbs.Point((0.0, 0.0), (-1.0, 0.0))
+    return [mbs.Line((1.0, r), (0.0, r)), round_or_sharp]
+
+
+def radial_cam(rim, follower, start):
+    return mbs.Mechanism(
+        [mbs.Body("cam", profiles={"rim": rim}), mbs.Body("follower", profiles={"tip": follower})],
+        [
+            mbs.Revolute("O", "ground", "cam"),
+            mbs.Prismatic("guide", "ground", "follower", start=start),
+            mbs.Contact("C", "cam.rim", "follower.tip", active=True),
+        ],
+    )
+
+
+class Envelope:
+    """The height of a follower on a cam, given as rho and its derivative in the polar angle, at the cam angle -a0: the
+    greatest one at which it touches any place of the cam; and the derivative in a0 (the envelope theorem)."""
+
+    def __init__(self, rho, kind, r=0.0):
+        self.rho, self.kind, self.r = rho, kind, r
+        self.grid = np.linspace(0.0, 2 * pi, 20001)
+        self.on_grid = rho(self.grid)
+
+    def height(self, a, a0, rho):
+        """If it touches at the polar angle a; with the derivatives in a and a0."""
+        (R, dR), b = rho, a - a0
+        x, y = R * np.cos(b), R * np.sin(b)
+        dx, dy = dR * np.cos(b) - y, dR * np.sin(b) + x
+        if self.kind == "flat":
+            return x, dx, y
+        with np.errstate(invalid="ignore", divide="ignore"):
+            over = np.sqrt(self.r**2 - y**2)
+            return x + over, dx - y * dy / over, y + y * x / over
+
+    def __call__(self, a0):
+        if self.kind == "knife":
+            R, dR = self.rho(np.array([a0]))
+            return R[0], dR[0]
+        heights = self.height(self.grid, a0, self.on_grid)[0]
+        best = self.grid[np.nanargmax(heights)]
+        step = self.grid[1]
+        slope = lambda a: self.height(a, a0, self.rho(np.array([a % (2 * pi)])))[1].item()
+        a = brentq(slope, best - step, best + step, xtol=1e-15, rtol=1e-14)
+        h, _, dh = self.height(a, a0, self.rho(np.array([a % (2 * pi)])))
+        return h.item(), dh.item()
+
+    def turn(self, ts):
+        q, v = np.array([self(2 * pi * t) for t in ts]).T
+        return q, 2 * pi * v
+
+
+class Lobe(eqx.Module):
+    """rho = mean - wave cos 3a, from one polar angle to another."""
+
+    start: jax.Array
+    end: jax.Array
+    mean: jax.Array
+    wave: jax.Array
+
+    def __call__(self, s):
+        a = self.start + (self.end - self.start) * s
+        rho = self.mean - self.wave * jnp.cos(3 * a)
+        return rho * jnp.cos(a), rho * jnp.sin(a)
+
+
+def inflection(rho):
+    """Where the flank of a lobe that rises from a = 0 ceases to be hollow."""
+    slope, curve = jax.grad(rho), jax.grad(jax.grad(rho))
+    return brentq(lambda a: float(rho(a) ** 2 + 2 * slope(a) ** 2 - rho(a) * curve(a)), 0.01, 1.0, xtol=1e-12)
+
+
+def two_lobes():
+    """The profiles of Example 3.4.3 and of Problem 3.4.7, half a turn further on, in one cam. The hollow flanks are
+    elements of their own."""
+    c = (1.0, 2.0, -2.0, 0.5)
+    b = inflection(lambda a: 5 / 4 - jnp.cos(3 * a) / 4)
+    d = inflection(lambda a: c[0] + c[1] * a**2 + c[2] * a**3 + c[3] * a**4)
+    lobe = [0.0, b, 2 * pi / 3 - b, 2 * pi / 3]
+    other = [pi, pi + d, pi + 2 - d, pi + 2]
+    return mbs.Profile.chain(
+        [
+            *(mbs.Curve(Lobe(*map(jnp.array, (x, y, 1.25, 0.25)))) for x, y in zip(lobe, lobe[1:])),
+            mbs.Arc((0.0, 0.0), 1.0, 2 * pi / 3, pi / 3),
+            *(mbs.Polynomial(c, (0, 2, 3, 4), x, y, reference=pi) for x, y in zip(other, other[1:])),
+            mbs.Arc((0.0, 0.0), 1.0, pi + 2, pi - 2),
+        ],
+        smooth=True,
+    )
+
+
+def two_lobes_rho(a):
+    b = a - pi
+    first, second = a < 2 * pi / 3, (b > 0) & (b < 2)
+    rho = np.where(first, 5 / 4 - np.cos(3 * a) / 4, np.where(second, 1 + 2 * b**2 - 2 * b**3 + b**4 / 2, 1.0))
+    slope = np.where(first, 3 / 4 * np.sin(3 * a), np.where(second, 4 * b - 6 * b**2 + 2 * b**3, 0.0))
+    return rho, slope
+
+
+@pytest.mark.parametrize("kind", ["roller", "knife", "flat"])
+def test_cams_of_two_lobes(kind):
+    """Haug Examples 3.4.3 (roller), 3.4.4 (flat face), 3.4.5 (point), and Problem 3.4.7. The flanks are hollow: the
+    roller, of radius 1/4, fits, and the flat face bridges them."""
+    r = 0.25 if kind == "roller" else 0.0
+    follower = mbs.Profile.chain(tip(kind, r), closed=False, smooth=True)
+    ts = 1 / 6 + TURN  # from the top of the first lobe
+    motion = run(radial_cam(two_lobes(), follower, 1.9), {"O": turn(-2 * pi)}, ts)
+    q, v = Envelope(two_lobes_rho, kind, r).turn(ts % 1)
+    print(kind, np.abs(motion["guide"].q - q).max(), np.abs(motion["guide"].v - v).max(), motion)
+    np.testing.assert_allclose(motion["guide"].q, q, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(motion["guide"].v, v, rtol=0, atol=1e-8)
+    assert bool(jnp.all(motion["C"].active))
+    assert kinds(motion).count("shifted") == (4 if kind == "flat" else 0)
+
+
+# -- thesis 4.3 --------------------------------------------------------------------------------------------
+
+
+ORDERS = (0, 1, 2, 3, 4, 12, 16)  # the same in all pieces: they are one kind of element then
+
+
+def thesis_pieces(middle):
+    """Table 4.3-1: from, to, reference and scale of the angle, all in degrees, and the coefficients by order. The last
+    exponent is lost in print; 16 continues the others."""
+    return [
+        (90.0, 95.0, 90.0, 1.0, {0: 50.0, 3: 0.0008, 4: -0.00008}),
+        (95.0, 105.0, 90.0, 1.0, {0: 49.95, 1: 0.02}),
+        (105.0, 255.0, 180.0, 75.0, {0: 50 + middle, 2: -14.0625, 12: 7.7344, 16: -4.1367}),
+        (255.0, 265.0, 270.0, 1.0, {0: 49.95, 1: -0.02}),
+        (265.0, 270.0, 270.0, 1.0, {0: 50.0, 3: -0.0008, 4: -0.00008}),
+    ]
+
+
+def polar(piece, degrees, derivative=0):
+    """A piece or its derivatives by the angle in degrees."""
+    _, _, reference, scale, terms = piece
+    x, total = (degrees - reference) / scale, 0.0
+    for n, c in terms.items():
+        for k in range(derivative):
+            c = c * (n - k)
+        total = total + (c * x ** (n - derivative) / scale**derivative if c else 0.0)
+    return total
+
+
+def jumps(middle):
+    """Of rho and its first two derivatives, per degree, at 90, 95, 105, 255, 265 and 270 degrees."""
+    dwells = [(0.0, 90.0, 0.0, 1.0, {0: 50.0}), (270.0, 360.0, 0.0, 1.0, {0: 50.0})]
+    chain = [dwells[0], *thesis_pieces(middle), dwells[1]]
+    return np.array([[polar(b, b[0], k) - polar(a, b[0], k) for k in range(3)] for a, b in zip(chain, chain[1:])])
+
+
+def test_thesis_cam_is_smooth_but_for_its_rounded_coefficients():
+    """Thesis 4.3. As printed, rho jumps by 5e-5 mm at 105 and 255 degrees; with 10.7148 it does not."""
+    printed, mended = jumps(10.71475), jumps(10.7148)
+    np.testing.assert_allclose(printed[:, 0], [0, 0, -5e-5, 5e-5, 0, 0], rtol=0, atol=1e-13)
+    np.testing.assert_allclose(mended[:, 0], 0, rtol=0, atol=1e-13)
+    print(mended)
+
+
+def test_thesis_cam_lifts_its_roller():
+    """Thesis 4.3: rho0 = 50 mm, a roller of 5 mm."""
+    deg = np.deg2rad
+    pieces = [
+        mbs.Polynomial(
+            [terms.get(n, 0.0) for n in ORDERS], ORDERS, deg(a), deg(b), reference=deg(reference), scale=deg(scale)
+        )
+        for a, b, reference, scale, terms in thesis_pieces(10.7148)
+    ]
+    rim = mbs.Profile.chain([mbs.Arc((0.0, 0.0), 50.0, -pi / 2, pi), *pieces], smooth=True)
+    motion = run(radial_cam(rim, mbs.disc(5.0), 60.0), {"O": turn(-2 * pi)}, TURN)
+
+    def rho(a):
+        degrees, R, dR = np.rad2deg(a), np.full_like(a, 50.0), np.zeros_like(a)
+        for piece in thesis_pieces(10.7148):
+            on = (piece[0] <= degrees) & (degrees < piece[1])
+            R[on], dR[on] = polar(piece, degrees[on]), np.rad2deg(polar(piece, degrees[on], 1))
+        return R, dR
+
+    q, v = Envelope(rho, "roller", 5.0).turn(TURN)
+    print(np.abs(motion["guide"].q - q).max(), np.abs(motion["guide"].v - v).max(), motion)
+    np.testing.assert_allclose(motion["guide"].q, q, rtol=0, atol=1e-8)
+    np.testing.assert_allclose(motion["guide"].v, v, rtol=0, atol=1e-6)
+    assert kinds(motion) == ["transition"] * 6
+
+
+# -- ../shared/cases/tol_cam_eccentric_roller.json ---------------------------------------------------------
+
+
+def test_eccentric_cam_with_an_offset_roller_and_its_sensitivities():
+    """Lift and its derivatives by eccentricity, radii and offset: those of the file are central differences."""
+    table = case("tol_cam_eccentric_roller")
+    names = ("E", "R", "r", "o")
+    angles = np.deg2rad(table["theta_deg"])
+
+    def lift(p):
+        mech = mbs.Mechanism(
+            [
+                mbs.Body("cam", profiles={"rim": mbs.eccentric(p[1], p[0], pi / 2)}),
+                mbs.Body("follower", profiles={"roller": mbs.disc(p[2])}),
+            ],
+            [
+                mbs.Revolute("O", "ground", "cam"),
+                mbs.Prismatic("guide", "ground", "follower", (p[3], 0.0), axis=(0.0, 1.0), start=60.0),
+                mbs.Contact("C", "cam.rim", "follower.roller", active=True),
+            ],
+        )
+        y = mbs.kinematics(mech, {"O": turn(-1.0)}, angles)["guide"].q
+        return y, y
+
+    def exact(p):
+        E, R, r, o = p
+        return E * jnp.cos(angles) + jnp.sqrt((R + r) ** 2 - (E * jnp.sin(angles) - o) ** 2)
+
+    p = jnp.array([float(table["params"][n]) for n in names])
+    slopes, y = jax.jacfwd(lift, has_aux=True)(p)
+    print(np.abs(y - exact(p)).max(), np.abs(slopes - jax.jacfwd(exact)(p)).max())
+    np.testing.assert_allclose(y, table["confirmed"]["y"], rtol=1e-14)
+    np.testing.assert_allclose(y, exact(p), rtol=1e-14)
+    np.testing.assert_allclose(slopes, jax.jacfwd(exact)(p), rtol=0, atol=1e-12)
+    given = np.stack([table["confirmed"]["dy"][n] for n in names], 1)
+    np.testing.assert_allclose(slopes, given, rtol=0, atol=1e-8)
+
+
+# -- ../shared/cases/kin_geneva.json -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8, 10, 12])
+def test_geneva_wheel(n):
+    """The pin and the wall that it pushes, through one step, against the handbook's coefficients and the closed form."""
+    row = case("kin_geneva")["confirmed"][str(n)]
+    ratio, half, r = np.sin(pi / n), pi / 2 - pi / n, 0.05
+    wall = mbs.Profile.chain([mbs.Line((1.2 * np.cos(pi / n), -r), (0.5 * (1 - ratio), -r))], closed=False)
+    mech = mbs.Mechanism(
+        [
+            mbs.Body("crank", profiles={"pin": mbs.disc(r, (ratio, 0.0))}),
+            mbs.Body("wheel", profiles={"wall": wall}),
+        ],
+        [
+            mbs.Revolute("A", "ground", "crank"),
+            mbs.Revolute("B", "ground", "wheel", (1.0, 0.0), start=pi + pi / n - 0.02),
+            mbs.Contact("C", "crank.pin", "wheel.wall", active=True),
+        ],
+    )
+    # Chebyshev's points between the entry and the middle, and the two ends
+    x = np.cos(pi * (np.arange(64) + 0.5) / 64)[::-1]
+    ts = np.concatenate([[-half], half * (x - 1) / 2, [0.0, half / 2, half]])
+    motion = run(mech, {"A": turn(1.0)}, ts)
+    beta = lambda t: pi - jnp.arctan2(ratio * jnp.sin(t), 1 - ratio * jnp.cos(t))
+    same_motion(motion["B"], rates(beta, ts), 1e-10)
+    v, a = -motion["B"].v, -motion["B"].a
+    curve = Chebyshev.fit(ts[1:65], a[1:65], 50, domain=[-half, 0.0])
+    peak = max((float(z.real) for z in curve.deriv().roots() if abs(z.imag) < 1e-6 and -half < z.real < 0), key=curve)
+    c = (1 + ratio**2) / (4 * ratio)
+    where = np.arccos(np.sqrt(c**2 + 2) - c)
+    print(
+        n,
+        v[65] - row["max_vel_ratio"],
+        a[0] - row["init_acc"],
+        curve(peak) - row["max_acc"],
+        -peak - where,
+        np.rad2deg(-peak) - row["at_deg"],
+        np.rad2deg(where) - row["at_deg"],
+    )
+    assert float(v[65]) == pytest.approx(row["max_vel_ratio"], rel=1e-12)
+    assert float(a[0]) == pytest.approx(row["init_acc"], rel=1e-12)
+
+
+# -- involute gears ----------------------------------------------------------------------------------------
+
+
+def mesh(z1, z2, m=2.0):
+    """How far the first of two gears turns from the pitch point to the last contact of a pair of teeth, and from the
+    first contact to the pitch point, its flank ahead."""
+    alpha = pi / 9
+
+    def along(z):
+        base, tip = m * z / 2 * np.cos(alpha), m * (z / 2 + 1)
+        return np.sqrt(tip**2 - base**2) - m * z / 2 * np.sin(alpha)
+
+    base = m * z1 / 2 * np.cos(alpha)
+    return along(z1) / base, along(z2) / base
+
+
+@pytest.mark.parametrize("z1,z2", [(20, 30), (25, 18)])
+def test_involute_flanks_run_at_the_ratio_of_tooth_numbers(z1, z2):
+    """The law of gearing, along the whole line of action of one pair of teeth."""
+    recess, approach = mesh(z1, z2)
+    mech = mbs.Mechanism(
+        [
+            mbs.Body("pinion", profiles={"flank": mbs.involute_flank(2.0, z1)}),
+            mbs.Body("wheel", profiles={"flank": mbs.involute_flank(2.0, z2)}),
+        ],
+        [
+            mbs.Revolute("A", "ground", "pinion"),
+            mbs.Revolute("B", "ground", "wheel", (float(z1 + z2), 0.0)),
+            mbs.Contact("C", "pinion.flank", "wheel.flank", active=True),
+        ],
+    )
+    at_pitch = pi / (2 * z1)  # the middle of the tooth, when its lower flank is at the pitch point
+    ts = np.linspace(at_pitch - 0.98 * recess, at_pitch + 0.98 * approach, 41)
+    ts = -ts[::-1]
+    follow = pi + pi / z2 + z1 / z2 * ts
+    motion = run(mech, {"A": turn(-1.0)}, ts, estimate={"B": follow[0] + 0.005})
+    print(np.abs(motion["B"].q - follow).max(), np.abs(motion["B"].v - z1 / z2).max(), np.abs(motion["B"].a).max())
+    print(motion, motion["C"].q[:, :2])
