@@ -39,7 +39,7 @@ class Assembly(eqx.Module):
         return Configuration(self.mech, self.q)
 
     def __getitem__(self, name: str) -> Array:
-        """The coordinate(s) of a joint, one coordinate, or the reading of a gauge."""
+        """The coordinate(s) of a joint, one coordinate, the reading of a gauge, or q1, q2, q3 of a contact."""
         return self.configuration[name]
 
     def point(self, body: str, point: Any = None) -> Array:

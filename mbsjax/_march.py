@@ -211,10 +211,11 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         return problem.within(mode._replace(held=mode.held + mode.drift * h)), s.t + mode.clock * h
 
     def trial(s: _State, h: Array) -> _State:
-        """A step by h, predicted by the cubic through the last two positions and velocities."""
+        """A step by h, predicted by the cubic through the last two positions and velocities; straight on where the
+        last step was so short that nothing but rounding errors would be drawn out."""
         c = (s.v + s.v_back - 2 * s.moved / s.back) / s.back**2
         b = (s.v - s.v_back) / (2 * s.back) + 1.5 * c * s.back
-        d = (s.v + (b + c * h) * h) * h
+        d = jnp.where(h > 1e3 * s.back, s.v, s.v + (b + c * h) * h) * h
         y = problem.place(problem.system.retract(s.q, d), ahead(s, h)[1])
         return s._replace(h=h, d=d, y=y, last=jnp.full_like(h, jnp.inf), k=jnp.zeros_like(s.k))
 

@@ -41,6 +41,7 @@ def summary(mech: Mechanism) -> str:
         way = " - ".join(graph.way_round(contact.body_a, contact.body_b))
         lines.append(f"  {label:<9}{way} through contact {contact.name}")
     held = {body for gauge in mech.gauges if gauge.value is not None for body in gauge.bodies}
+    held |= {body for contact in mech.contacts for body in (contact.body_a, contact.body_b)}
     free = [body for body in graph.open_branches if body not in held]
     if free:
         lines.append(f"  open     {', '.join(free)} (on no loop)")

@@ -133,6 +133,8 @@ class Configuration(eqx.Module):
     def __getitem__(self, name: str) -> Array:
         if name in [g.name for g in self.mech.gauges]:
             return _read(GaugeReader(self.mech, name), self.q)
+        if name in [c.name for c in self.mech.contacts]:
+            return _read(ContactReader(self.mech, name).coordinates, self.q)
         value = self.q[jnp.array(self.mech.stored(name))]
         return value[0] if value.shape[0] == 1 else value
 
@@ -153,7 +155,8 @@ class ContactTrack(NamedTuple):
 
     - `q`, `v`, `a`: its coordinates q1, q2, q3 (columns): the places on the two profiles, each the number of an element
         and a local coordinate, and the gap; with their rates, one-sided where an element ends. Where there is no
-        common normal the gap is infinite.
+        common normal the gap is infinite. Of a contact that is restricted to some elements, or of an open profile, the
+        only common normals may lead through a body: the gap is negative then, and the contact does not close.
     - `active`: whether it is active.
     - `point`, `normal`: the place on the first profile, and the common normal, out of the first body, in ground.
     """
@@ -181,6 +184,12 @@ class ContactReader(eqx.Module):
         contact = mech.contact(name)
         self.system, self.number = system(mech), mech.contacts.index(contact)
         self.bodies = PoseReader(mech, contact.body_a), PoseReader(mech, contact.body_b)
+
+    def coordinates(self, q: Array) -> Array:
+        """q1, q2, q3 of the closest elements, where the coordinates are q."""
+        touch = self.system.touch(self.number)
+        near = touch.closest(touch.relative(*(body(q) for body in self.bodies)))
+        return jnp.stack([near.e1 + near.s1, near.e2 + near.s2, near.gap])
 
     def __call__(self, q: Array, v: Array, a: Array, mode: Mode) -> ContactTrack:
         k, touch = self.number, self.system.touch(self.number)

@@ -117,7 +117,7 @@ def draw_cam(left, right, motion: mbs.Motion) -> None:
     left.quiver(*contact.point[i], *contact.normal[i], color="tab:red", scale=8, width=0.006)
     left.plot(0, 0, "k+")
     left.set(title="Cam", aspect="equal", xlabel="x", ylabel="y")
-    left.legend(loc="lower left")
+    left.legend(loc="upper right")
     right.plot(motion.ts, motion["guide"].q, label="guide: lift")
     right.plot(motion.ts, motion["guide"].v, label="guide: rate")
     events = motion.events
