@@ -131,7 +131,7 @@ def contact_coordinates(
     return jnp.stack([near.e1 + near.s1, near.e2 + near.s2, near.gap])
 
 
-def allowed_elements(profile: Profile, given: tuple[int, ...] | None, what: str) -> tuple[int, ...]:
+def allowed_elements(profile: Profile, given: Any, what: str) -> tuple[int, ...]:
     """The numbers of the elements that a contact is restricted to."""
     n = len(profile.kinds)
     if given is None:
