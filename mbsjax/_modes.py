@@ -21,6 +21,7 @@ impossible; it closes, and nothing can give way."""
 _NAMES = {name: i for i, name in enumerate(EVENTS)}
 
 GUARDS = 6  # for each contact: interference, the two ends of the element on each profile, pulling
+_ELSEWHERE = 1e-3  # of the mechanism's size: an active contact's places nearer to each other are the same place
 _SURE = 1e-7  # the least influence by which a contact can move a coordinate, or another contact
 
 
@@ -103,10 +104,11 @@ def watch(
     assert mode is not None
     far = 1e3 * system.size
 
-    def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1: Array, e2: Array, s1: Array, s2: Array, on: Array):
+    def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1, e2, s1, s2, on: Array, size: Array):
         X = touch.relative(X_a, X_b)
         here = touch.meet(X, e1, e2, s1, s2)
-        near = touch.closest(X, (e1, e2), on)
+        # of an active contact, places elsewhere; of a virtual one, all
+        near = touch.closest(X, touch.A.place(e1, here.s1).position, jnp.where(on, _ELSEWHERE * size, -1.0))
         ends = []
         for shape, s in ((touch.A, here.s1), (touch.B, here.s2)):
             ends += [jnp.ones_like(s)] * 2 if shape.endless else [s, 1 - s]
@@ -115,7 +117,8 @@ def watch(
         return near.gap, jnp.where(on, jnp.stack(ends), 1.0), places, there
 
     X, active = system.poses(q), mode.active
-    near, ends, places, there = system.each_touch(look, X, mode.e1, mode.e2, mode.s1, mode.s2, active)
+    sizes = jnp.broadcast_to(system.size, active.shape)
+    near, ends, places, there = system.each_touch(look, X, mode.e1, mode.e2, mode.s1, mode.s2, active, sizes)
     near = jnp.where(near < far, near, far)
     speed = jnp.take_along_axis(v / system.column_sizes(), mode.rests, 0) * span
     numbers = np.arange(len(system.layout.holds)).reshape(-1, *(1,) * mode.owner.ndim)

@@ -66,10 +66,10 @@ class Touch(eqx.Module):
     def meet(self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> Meeting:
         return meet(self.A, self.B, X, e1, e2, s1, s2)
 
-    def closest(self, X: SE2, skip: tuple[Array, Array] | None = None, skipping: Array | None = None) -> Pairing:
-        """The closest elements; `skipping`, without those near two elements."""
+    def closest(self, X: SE2, skip: Array | None = None, radius: Array | None = None) -> Pairing:
+        """The closest elements; without places within `radius` of the point `skip` of the first profile."""
         pairs = element_pairs(self.A, self.B, self.allowed_a, self.allowed_b)
-        return closest(self.A, self.B, X, pairs, skip, skipping)
+        return closest(self.A, self.B, X, pairs, skip, radius)
 
     def wrench(self, X_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
         """What the gap grows by, for each unit of a twist in ground of the second body: the wrench of a unit force

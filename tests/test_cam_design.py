@@ -129,7 +129,7 @@ def test_one_element_a_segment():
         np.testing.assert_allclose(np.cos(a.angle[-1] - b.angle[0]), 1.0, rtol=1e-14)
 
 
-# /work/shared/cases: rise of 20 in 90 degrees. Prime radius for 30 degrees, where, least convex radius of the pitch
+# The cam law cases: rise of 20 in 90 degrees. Prime radius for 30 degrees, where, least convex radius of the pitch
 # curve then; least base radius for a flat face, and half of its width
 SIZING = {
     "cycloidal": (35.0188906, 40.8933, 27.882196, 32.85262557, 25.464790895),

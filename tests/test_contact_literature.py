@@ -1,4 +1,4 @@
-"""Contacts in the literature's mechanisms: Haug volume I (1989), the thesis, and the tables of ../shared/cases.
+"""Contacts in the literature's mechanisms: Haug volume I (1989), the thesis, and the tables in tests/cases.
 
 The truth is a closed form or an envelope computed here with NumPy and SciPy.
 """
@@ -20,14 +20,8 @@ import mbsjax as mbs
 from tests.mechanisms import rates, run, same_motion, turn
 
 
-CASES = pathlib.Path(__file__).parents[2] / "shared" / "cases"
-
-
 def case(name):
-    path = CASES / f"{name}.json"
-    if not path.exists():
-        pytest.skip(f"{path} is not here")
-    return json.loads(path.read_text())
+    return json.loads((pathlib.Path(__file__).parent / "cases" / f"{name}.json").read_text())
 
 
 def kinds(motion):
@@ -203,6 +197,19 @@ def test_cam_with_hollow_flanks(cam, rho, kind):
         assert set(kinds(motion)) <= {"transition"} and bool(jnp.all(motion["C"].active))
 
 
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_flat_face_bridges_hollow_flanks(way):
+    """Haug Example 3.4.4 over a whole turn: the face is as high as the highest point of the cam, and goes over from the
+    lobe to the base circle, and back, where both are as high."""
+    mech = radial_cam(cosine_cam(), mbs.Profile.chain(tip("flat", 0.0), closed=False, smooth=True), 1.9)
+    motion = run(mech, {"O": turn(-2 * pi * way, -pi / 3)}, TURN)
+    a = np.linspace(0, 2 * pi, 100_001)
+    rho = cosine_rho(a)[0]
+    highest = np.array([np.max(rho * np.cos(a - pi / 3 - 2 * pi * way * t)) for t in np.asarray(TURN)])
+    np.testing.assert_allclose(motion["guide"].q, highest, rtol=0, atol=1e-8)
+    assert kinds(motion) == ["shifted", "shifted"]
+
+
 # -- thesis 4.3 --------------------------------------------------------------------------------------------
 
 
@@ -272,7 +279,7 @@ def test_thesis_cam_lifts_its_roller():
     assert kinds(motion) == ["transition"] * 6
 
 
-# -- ../shared/cases/tol_cam_eccentric_roller.json ---------------------------------------------------------
+# -- tests/cases/tol_cam_eccentric_roller.json ---------------------------------------------------------
 
 
 def test_eccentric_cam_with_an_offset_roller_and_its_sensitivities():
@@ -309,7 +316,7 @@ def test_eccentric_cam_with_an_offset_roller_and_its_sensitivities():
     np.testing.assert_allclose(slopes, given, rtol=0, atol=1e-8)
 
 
-# -- ../shared/cases/kin_geneva.json -----------------------------------------------------------------------
+# -- tests/cases/kin_geneva.json -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8, 10, 12])

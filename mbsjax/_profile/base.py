@@ -78,7 +78,9 @@ def place_on(row: Row, s: Float[Array, ""]) -> Place:
     c, sn = jnp.cos(angle), jnp.sin(angle)
     position = jnp.stack([row.x + row.radius * sn + row.length * s * c, row.y - row.radius * c + row.length * s * sn])
     flat = row.length != 0
-    return Place(position, angle, jnp.where(flat, 0.0, 1 / jnp.where(flat, 1.0, row.radius)))
+    sharp = row.radius == 0
+    curvature = jnp.where(flat, 0.0, jnp.where(sharp, jnp.inf, 1 / jnp.where(flat | sharp, 1.0, row.radius)))
+    return Place(position, angle, curvature)
 
 
 class AbstractCurve(AbstractElement):

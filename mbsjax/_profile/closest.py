@@ -10,11 +10,11 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float, Int
 
 from .._groups import SE2
 from .._trees import frozen
-from .base import Row
+from .base import Place, Row
 from .outline import Outline
 
 
@@ -72,31 +72,41 @@ def closest(
     B: Outline,
     X: SE2,
     pairs: tuple[np.ndarray, np.ndarray],
-    skip: tuple[Array, Array] | None = None,
-    skipping: Bool[Array, ""] | None = None,
+    skip: Float[Array, "2"] | None = None,
+    radius: Float[Array, ""] | None = None,
     anywhere: bool = False,
 ) -> Pairing:
     """The pair of elements with the shortest common normal; without one, its gap is infinite.
 
     A body that does not overlap another is as far from it as the shortest common normal is long, whichever side it
     points to: it begins outside both. So the shortest one is the true one, and where bodies overlap
-    slightly, it tells by how much. `skip` are two elements whose neighbourhoods are left out, if `skipping`.
+    slightly, it tells by how much. Places of the first profile within `radius` of the point `skip` are left out.
     `anywhere`, places beyond the ends of the elements count too.
     """
     e1, e2 = (jnp.asarray(x) for x in pairs)
     A_, B_, X_ = frozen((A, B, X))  # which pair it is has no derivative
     starts1, starts2 = jax.vmap(lambda i, j: _begin(A_, B_, X_, i, j))(e1, e2)
     found = jax.vmap(lambda i, j, s1, s2: meet(A_, B_, X_, i, j, s1, s2))(e1, e2, starts1, starts2)
+    on_a, on_b = jax.vmap(A_.place)(e1, found.s1), jax.vmap(B_.place)(e2, found.s2)
     good = A.there[e1] & B.there[e2] & jnp.isfinite(found.gap)
+    good &= on_a.curvature + on_b.curvature > 0  # else it is the longest normal in its neighbourhood
+    good &= jax.vmap(lambda a, b, gap: _is_common(a, b, X_, gap))(on_a, on_b, found.gap)
     for s in () if anywhere else (found.s1, found.s2):
         good &= (s >= -_SLACK) & (s <= 1 + _SLACK)
-    if skip is not None:
-        near = A.beside(skip[0])[e1] & B.beside(skip[1])[e2]
-        good &= ~(near if skipping is None else near & skipping)
+    if skip is not None and radius is not None:
+        good &= ~(jnp.hypot(*(on_a.position - frozen(skip)).T) <= radius)
     score = jnp.where(good, jnp.abs(found.gap), jnp.inf)
     k = jnp.argmin(score)
     best = meet(A, B, X, e1[k], e2[k], found.s1[k], found.s2[k])
     return Pairing(e1[k], e2[k], best.s1, best.s2, jnp.where(good[k], best.gap, jnp.inf))
+
+
+def _is_common(a: Place, b: Place, X: SE2, gap: Array) -> Array:
+    """Whether two places are the ends of a common normal: where there is none, Newton's method does not find one."""
+    p, n = X.apply(b.position), X.rotate(b.normal)
+    off, turned = p - a.position - gap * a.normal, n + a.normal
+    size = jnp.abs(gap) + jnp.sum(jnp.abs(p)) + jnp.sum(jnp.abs(a.position))
+    return (jnp.sum(jnp.abs(off)) <= 1e-7 * size) & (jnp.sum(jnp.abs(turned)) <= 1e-6)
 
 
 def element_pairs(

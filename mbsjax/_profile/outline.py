@@ -6,7 +6,6 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .base import AbstractCurve, AbstractElement, AbstractPlain, Place, Row, place_on
@@ -20,7 +19,6 @@ class Outline(eqx.Module):
 
     rows: Row  # for each number; zero for curves
     there: Bool[Array, " n"]  # false for corners without extent
-    even: Bool[Array, " n"]  # true for corners where nothing turns
     curves: tuple[AbstractCurve, ...]  # one for each structure, its leaves stacked
     lines: tuple[bool, ...] = eqx.field(static=True)  # for each number
     groups: tuple[int, ...] = eqx.field(static=True)  # which of `curves`; -1 for plain elements
@@ -82,20 +80,6 @@ class Outline(eqx.Module):
         skip = (first >= 0) & ~self.there[jnp.maximum(first, 0)]
         return jnp.where(skip, step(first), first)
 
-    def beside(self, e: Int[Array, ""]) -> Bool[Array, " n"]:
-        """Which elements touch element `e` smoothly or at a corner that sticks out: itself, its neighbours, and
-        those beyond a corner where nothing turns."""
-        numbers = np.arange(self.count)
-        ahead = numbers - e
-        if self.closed:
-            half = self.count // 2
-            ahead = (ahead + half) % self.count - half
-        near = jnp.abs(ahead) <= 1
-        for way in (1, -1):
-            over = self.even[(e + way) % self.count] & (ahead == 2 * way)
-            near = near | over
-        return near
-
 
 def _entry(tree, i: Int[Array, ""]):
     return jax.tree_util.tree_map(lambda x: x[i], tree)
@@ -117,7 +101,6 @@ class _Slot(NamedTuple):
     group: int
     slot: int
     there: Array
-    even: Array
 
 
 def outline(elements: tuple[AbstractElement, ...], closed: bool, corners: tuple[bool, ...]) -> Outline:
@@ -128,28 +111,27 @@ def outline(elements: tuple[AbstractElement, ...], closed: bool, corners: tuple[
         keys.append((structure, tuple(x.shape if eqx.is_array(x) else x for x in leaves)))
         if isinstance(element, AbstractCurve):
             groups.setdefault(keys[-1], []).append(element)
-    zero, yes, no = jnp.zeros(()), jnp.ones((), bool), jnp.zeros((), bool)
+    zero, yes = jnp.zeros(()), jnp.ones((), bool)
     none = Row(*[zero] * 6)
     slots, counts = [], dict.fromkeys(groups, 0)
     for i, element in enumerate(elements):
         if isinstance(element, AbstractPlain):
             row = element.row()
             flat = type(element).__name__ == "Line"
-            slots.append(_Slot(row, flat, -1, 0, yes, no))
+            slots.append(_Slot(row, flat, -1, 0, yes))
         else:
             group = list(groups).index(keys[i])
-            slots.append(_Slot(none, False, group, counts[keys[i]], yes, no))
+            slots.append(_Slot(none, False, group, counts[keys[i]], yes))
             counts[keys[i]] += 1
         if i < len(corners) and corners[i]:
             end, on = element(1.0), elements[(i + 1) % len(elements)](0.0)
             turn = on.angle - end.angle
             turn = turn - 2 * jnp.pi * jax.lax.stop_gradient(jnp.round(turn / (2 * jnp.pi)))
             row = Row(end.position[0], end.position[1], zero, end.angle, turn, zero)
-            slots.append(_Slot(row, False, -1, 0, turn > SMOOTH, jnp.abs(turn) <= SMOOTH))
+            slots.append(_Slot(row, False, -1, 0, turn > SMOOTH))
     return Outline(
         rows=jax.tree_util.tree_map(lambda *x: jnp.stack(x), *(s.row for s in slots)),
         there=jnp.stack([s.there for s in slots]),
-        even=jnp.stack([s.even for s in slots]),
         curves=tuple(
             jax.tree_util.tree_map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *members)
             for members in groups.values()
