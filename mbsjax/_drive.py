@@ -16,7 +16,7 @@ from ._mechanism import Mechanism, unknown
 from ._precision import as_float
 from ._system import System, Targets, Turns, system
 from ._touch import Mode
-from ._trees import opened
+from ._trees import frozen, opened
 
 
 class Uniform(eqx.Module):
@@ -224,9 +224,40 @@ def _root_jvp(primals, tangents):
     problem, q, t = primals
     problem_dot, _, t_dot = tangents
     q = root(problem, q, t)
-    _, r_dot = eqx.filter_jvp(lambda p, s: p.residual(q, s), (problem, t), (problem_dot, t_dot))
-    _, driven_dot = eqx.filter_jvp(lambda p, s: p.prescribed(s), (problem, t), (problem_dot, t_dot))
+    r_dot, driven_dot = (
+        _slope(f, (problem, t), (problem_dot, t_dot)) for f in (lambda p, s: p.residual(q, s), Problem.prescribed)
+    )
     _, J, _ = problem.linearise(q, t)
     y_dot = -least_squares(J, refine=1)(r_dot[:, None])[:, 0]
     d_dot = problem.spread(y_dot, driven_dot)
     return q, jax.jvp(lambda d: problem.system.retract(q, d), (jnp.zeros_like(d_dot),), (d_dot,))[1]
+
+
+def _slope(f: Callable, primals: tuple, tangents: tuple) -> Array:
+    """The derivative of f along the tangents, zero also where f depends on nothing that has one."""
+    value, slope = eqx.filter_jvp(f, primals, tangents)
+    return jnp.zeros_like(value) if slope is None else slope
+
+
+@eqx.filter_custom_jvp
+def lock_date(problem: Problem, q: Array, t: Array) -> Array:
+    """The time of a lock-up, with its derivatives to first order.
+
+    Where J is singular, with beta J = 0, the residual can vanish only if beta r does: beta dr + beta r_t dt = 0
+    (the theorem of the alternative, Haug 3.7). q, the last position found, is some 1e-5 short of the singular one,
+    and so are the derivatives.
+    """
+    return t
+
+
+@lock_date.def_jvp
+def _lock_date_jvp(primals, tangents):
+    problem, q, t = primals
+    stopped = jnp.isfinite(t)
+    now = jnp.where(stopped, t, 0.0)
+    _, J, in_time = frozen(problem.linearise(q, now))
+    rush = least_squares(J)(-in_time[:, None])  # velocities, which grow along the null vector of J
+    beta = J @ jnp.linalg.solve(J.T @ J, rush[:, 0])
+    r_dot = _slope(lambda p: p.residual(q, now), (problem,), (tangents[0],))
+    lag = jnp.dot(beta, r_dot) / jnp.where(stopped, jnp.dot(beta, in_time), 1.0)
+    return t, jnp.where(stopped, -lag, 0.0)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ._drive import Problem, root
+from ._drive import Problem, lock_date, root
 from ._linalg import least_squares
 from ._march import Log
 from ._mechanism import Mechanism
@@ -113,7 +113,8 @@ def _replay(
     """The same, from the equations that hold at each event.
 
     An event is where its guard, a function of the position alone, is zero on the way: one Newton correction of its
-    date, from where it was located, carries all derivatives (the search for it carries none).
+    date, from where it was located, carries all derivatives (the search for it carries none). Where a contact became
+    impossible at a singular position, its date has the derivatives of a lock-up's, and what rests from then on none.
     """
     start = problem.mode
     assert start is not None
@@ -124,9 +125,11 @@ def _replay(
         held, t_before = carry
         falls = row.before.clock == 0
         happened = jnp.isfinite(row.t)
-        t = jnp.where(happened, jnp.where(falls, t_before, row.t), t_before)
+        lost = happened & (row.guard < 0)  # no guard told of it: the mechanism could not go on, as in a lock-up
         held = jnp.where(row.before.drift != 0, row.before.held, held)
         mode = row.before._replace(held=held)
+        locked_at = lock_date(problem.within(mode), row.q, jnp.where(lost, row.t, jnp.inf))
+        t = jnp.where(falls | ~happened, t_before, jnp.where(lost, locked_at, row.t))
 
         def at(x: Array) -> tuple[Problem, Array, Array]:
             """The position a little further on."""
@@ -141,12 +144,14 @@ def _replay(
             return watch(now, q, v, span)[0].reshape(-1)[jnp.maximum(row.guard, 0)]
 
         value, rate = jax.jvp(guard, (jnp.zeros(()),), (jnp.ones(()),))
-        dated = happened & (row.guard >= 0)
+        dated = happened & ~lost
         lag = jnp.where(dated, -value / jnp.where(dated & (rate != 0), frozen(rate), 1.0), 0.0)
         _, q, date = at(lag)
         moved = held + mode.drift * lag
         freed = (row.after.owner < 0) & (row.before.owner >= 0)
-        kept = jnp.where(happened & freed, q[slots[mode.rests]], jnp.where(happened, moved, held))
+        here = q[slots[mode.rests]]
+        here = jnp.where(lost, frozen(row.q[slots[mode.rests]]), here)  # its derivatives grow without bounds there
+        kept = jnp.where(happened & freed, here, jnp.where(happened, moved, held))
         return (kept, date), (date, moved, kept)
 
     _, (dates, before, after) = jax.lax.scan(one, (held0, jnp.zeros(())), log)

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ._assembly import close, closing, explain
-from ._drive import Problem, problem as make_problem, root
+from ._drive import Problem, lock_date, problem as make_problem, root
 from ._events import Events, told
 from ._linalg import least_squares
 from ._march import CODES, follow
@@ -223,7 +223,7 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
     rates and carries the derivatives."""
     problem_, q0_, ts_ = frozen((problem, q0, ts))
     found = follow(problem_, q0_, ts_, closed, max_steps, max_events)
-    stopped_at = _lock_date(problem.within(found.mode_last), found.last, found.stopped_at)
+    stopped_at = lock_date(problem.within(found.mode_last), found.last, found.stopped_at)
     code = RESULTS.successful
     for i, name in enumerate(CODES):
         code = RESULTS.where(found.why == i, getattr(RESULTS, name), code)
@@ -290,30 +290,6 @@ def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
     a = problem.spread(jnp.zeros(len(problem.unknown)), driven_a)
     curve = problem.second_rate(q, v, a, t)
     return v, problem.spread(-solve(curve[:, None])[:, 0], driven_a), r
-
-
-@eqx.filter_custom_jvp
-def _lock_date(problem: Problem, q: Array, t: Array) -> Array:
-    """The time of a lock-up, with its derivatives to first order.
-
-    Where J is singular, with beta J = 0, the residual can vanish only if beta r does: beta dr + beta r_t dt = 0
-    (the theorem of the alternative, Haug 3.7). q, the last position found, is some 1e-5 short of the singular one,
-    and so are the derivatives.
-    """
-    return t
-
-
-@_lock_date.def_jvp
-def _lock_date_jvp(primals, tangents):
-    problem, q, t = primals
-    stopped = jnp.isfinite(t)
-    now = jnp.where(stopped, t, 0.0)
-    _, J, in_time = frozen(problem.linearise(q, now))
-    rush = least_squares(J)(-in_time[:, None])  # velocities, which grow along the null vector of J
-    beta = J @ jnp.linalg.solve(J.T @ J, rush[:, 0])
-    _, r_dot = eqx.filter_jvp(lambda p: p.residual(q, now), (problem,), (tangents[0],))
-    lag = jnp.dot(beta, r_dot) / jnp.where(stopped, jnp.dot(beta, in_time), 1.0)
-    return t, jnp.where(stopped, -lag, 0.0)
 
 
 @eqx.filter_jit

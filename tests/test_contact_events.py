@@ -133,6 +133,24 @@ def test_trap_double_crossing_inside_a_step():
     assert float(motion.events.q[0, 1]) == pytest.approx(start, abs=1e-10)
 
 
+def test_a_contact_that_becomes_impossible_and_its_date():
+    """The pin draws the peg along ("keep") until it is beside it: then nothing can keep them together. The date
+    follows from the geometry, and so does its derivative, to what a singular position allows."""
+
+    def dates(reach):
+        motion = mbs.kinematics(rotor(reach, 2.19), {"O": mbs.constant_speed(1.0, -1.0)}, SWEEP, throw=False)
+        return motion.events.t[:2], motion.events.kind[:2]
+
+    reach = jnp.asarray(2.0)
+    (_, deleted), kind = jax.jit(dates)(reach)
+    assert [mbs.EVENTS[int(k)] for k in kind] == ["closed", "deleted"]
+    assert float(deleted) == pytest.approx(1 + np.arcsin(0.2 / 2), abs=1e-9)
+    slope = jax.jit(jax.jacfwd(lambda r: dates(r)[0]))(reach)
+    cosine = lambda r: (r**2 + 2.19**2 - 0.2**2) / (2 * r * 2.19)
+    assert float(slope[0]) == pytest.approx(float(jax.grad(lambda r: -jnp.arccos(cosine(r)))(reach)), rel=1e-8)
+    assert float(slope[1]) == pytest.approx(-0.2 / 4 / np.sqrt(1 - 0.01), rel=1e-3)
+
+
 @pytest.mark.parametrize("miss", [1e-6, -1e-6])
 def test_trap_grazing_touch(miss):
     """Passing by at a distance of a millionth is no contact; overlapping by as much is one."""
