@@ -12,6 +12,17 @@ from ._cam import (
 )
 from ._drive import constant_speed as constant_speed
 from ._events import Event as Event, Events as Events
+from ._force.base import AbstractForce as AbstractForce, Moment as Moment, Reading as Reading
+from ._force.laws import (
+    AbstractContactLaw as AbstractContactLaw,
+    Hertz as Hertz,
+    HuntCrossley as HuntCrossley,
+    KelvinVoigt as KelvinVoigt,
+    LankaraniNikravesh as LankaraniNikravesh,
+    equivalent_restitution as equivalent_restitution,
+)
+from ._force.load import Load as Load
+from ._force.spring import Actuator as Actuator, Spring as Spring
 from ._gauge import AbstractGauge as AbstractGauge, Angle as Angle, Distance as Distance, Offset as Offset
 from ._joint.base import (
     AbstractFlatPair as AbstractFlatPair,
@@ -87,9 +98,22 @@ from ._profile.makers import (
 from ._profile.plain import Arc as Arc, Circle as Circle, Line as Line, Point as Point
 from ._profile.profile import Profile as Profile
 from ._profile.ratchet import pawl as pawl, ratchet_wheel as ratchet_wheel
+from ._reaction import Reaction as Reaction
 from ._results import RESULTS as RESULTS
+from ._simulate import simulate as simulate
+from ._solution import ContactForce as ContactForce, Log as Log, Solution as Solution, Stats as Stats
+from ._state import State as State, state as state
+from ._statics import (
+    Efforts as Efforts,
+    Equilibrium as Equilibrium,
+    Linearisation as Linearisation,
+    equilibrium as equilibrium,
+    inverse_dynamics as inverse_dynamics,
+    linearise as linearise,
+)
 from ._topology import Topology as Topology, topology as topology
 from ._track import ContactTrack as ContactTrack, Track as Track
+from ._trigger import Trigger as Trigger
 from .frames import PlanarFrame as PlanarFrame, at as at
 
 

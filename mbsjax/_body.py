@@ -54,7 +54,7 @@ class Body(eqx.Module):
         self.mass = as_float(mass, f"the mass of body {name!r}")
         if is_concrete(self.mass) and not bool(self.mass >= 0):
             raise ValueError(f"the mass of body {name!r} must not be negative, got {mass!r}")
-        self.center = _point(center, f"the centre of body {name!r}", 3)
+        self.center = point3(center, f"the centre of body {name!r}")
         self.inertia = _inertia(inertia, name)
         self.points = {key: _point(p, f"point {key!r} of body {name!r}") for key, p in (points or {}).items()}
         self.profiles = dict(profiles or {})
@@ -64,11 +64,17 @@ class Body(eqx.Module):
                 raise ValueError(f"profile {key!r} of body {name!r} must be a Profile, got {profile!r}")
 
 
-def _point(given: Any, what: str, size: int | None = None) -> Array:
+def _point(given: Any, what: str) -> Array:
     point = as_float(given, what)
     if point.shape not in ((2,), (3,)):
         raise ValueError(f"{what} must be two or three numbers, got {given!r}")
-    return jnp.concatenate([point, jnp.zeros((size or len(point)) - len(point))])
+    return point
+
+
+def point3(given: Any, what: str) -> Float[Array, "3"]:
+    """Two or three numbers as three."""
+    point = _point(given, what)
+    return jnp.concatenate([point, jnp.zeros(3 - len(point))])
 
 
 def _inertia(given: Any, name: str) -> Float[Array, "3 3"]:

@@ -140,7 +140,7 @@ class Problem(eqx.Module):
         if self.gauges:
             end = r.shape[0] - (0 if self.mode is None else self.mode.owner.shape[0])
             at = end - len(self.gauges)
-            in_time = jnp.concatenate([in_time[:at], in_time[at:end] + self._drift(t), in_time[end:]])
+            in_time = jnp.concatenate([in_time[:at], in_time[at:end] + self.drift(t), in_time[end:]])
         if self.mode is not None:
             n = r.shape[0] - self.mode.owner.shape[0]
             away = jnp.where(self.mode.owner >= 0, 0.0, self.mode.drift)
@@ -154,7 +154,7 @@ class Problem(eqx.Module):
         rows = self.system.second_rate(q, v, a, lambda s: self.targets(t + s), self.mode)
         return rows / self.row_sizes
 
-    def _drift(self, t: Float[Array, "*lanes"]) -> Float[Array, "ng *lanes"]:
+    def drift(self, t: Float[Array, "*lanes"]) -> Float[Array, "ng *lanes"]:
         """The rates of the gauges' residuals at rest: the targets move, and the poses do not matter."""
 
         def at_rest(t: Array) -> Array:

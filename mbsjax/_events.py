@@ -1,6 +1,6 @@
 """The event log of a motion, and the derivatives of what it tells."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -20,20 +20,22 @@ class Event(NamedTuple):
     """One change of a contact.
 
     - `t`: when.
-    - `kind`: `"closed"`, `"transition"`, `"shifted"`, `"released"`, `"deleted"` or `"jammed"`.
-    - `contact`: its name.
-    - `before`, `after`: the elements of the first and the second profile, as (number, kind).
+    - `kind`: one of [`mbsjax.EVENTS`][].
+    - `contact`: its name; that of a force or a trigger, where one of these made the event.
+    - `before`, `after`: the elements of the first and the second profile, as (number, kind); None without contact.
     - `gave_way`: the name of the contact that opened because this one closed, if one did.
     """
 
     t: float
     kind: str
     contact: str
-    before: tuple[tuple[int, str], tuple[int, str]]
-    after: tuple[tuple[int, str], tuple[int, str]]
+    before: Any
+    after: Any
     gave_way: str | None
 
     def __str__(self) -> str:
+        if self.before is None:
+            return f"t = {self.t:.9g}: {self.contact!r} {self.kind}"
         pairs = [f"{a[1]} {a[0]} - {b[1]} {b[0]}" for a, b in (self.before, self.after)]
         where = pairs[0] if pairs[0] == pairs[1] else f"{pairs[0]} -> {pairs[1]}"
         gave = f"; {self.gave_way!r} gave way" if self.gave_way else ""

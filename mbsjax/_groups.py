@@ -239,17 +239,17 @@ class SE3(AbstractPose):
 
     def twist_map(self, twist: Array) -> Array:
         w = self.rotate(twist[:3])
-        return jnp.concatenate([w, self.rotate(twist[3:]) + _cross(self.position, w)])
+        return jnp.concatenate([w, self.rotate(twist[3:]) + cross(self.position, w)])
 
     def left_twist(self, rate: Any) -> Array:
         W = jnp.sum(rate.R[:, None] * self.R[None], 2)
         w = jnp.stack([W[2, 1], W[0, 2], W[1, 0]])
-        return jnp.concatenate([w, rate.position - _cross(w, self.position)])
+        return jnp.concatenate([w, rate.position - cross(w, self.position)])
 
     def nudge(self, twist: Array) -> "SE3":
         w = twist[:3]
-        turned = jnp.stack([_cross(w, self.R[:, j]) for j in range(3)], 1)
-        return SE3(self.R + turned, self.position + twist[3:] + _cross(w, self.position))
+        turned = jnp.stack([cross(w, self.R[:, j]) for j in range(3)], 1)
+        return SE3(self.R + turned, self.position + twist[3:] + cross(w, self.position))
 
     def _quaternion(self) -> Array:
         return jnp.moveaxis(frames.quaternion(jnp.moveaxis(self.R, (0, 1), (-2, -1))), -1, 0)
@@ -263,17 +263,18 @@ class SE3(AbstractPose):
         return jnp.concatenate([jnp.stack([skew[2, 1], skew[0, 2], skew[1, 0]]), self.position])
 
     def defect_rate(self, twist: Array, afar: bool = False) -> Array:
-        w, v = twist[:3], twist[3:] + _cross(twist[:3], self.position)
+        w, v = twist[:3], twist[3:] + cross(twist[:3], self.position)
         if afar:
             e = self._quaternion()
-            w = e[0] * w + _cross(w, e[1:])
+            w = e[0] * w + cross(w, e[1:])
         return jnp.concatenate([w, v])
 
     def matrix(self) -> Array:
         return frames.pose(jnp.moveaxis(self.R, (0, 1), (-2, -1)), jnp.moveaxis(self.position, 0, -1))
 
 
-def _cross(a: Array, b: Array) -> Array:
+def cross(a: Array, b: Array) -> Array:
+    """a x b, entries on the first axis."""
     return jnp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
 
 

@@ -26,8 +26,7 @@ def least_squares(
     if n == 0:
         return lambda B: jnp.zeros((0, *B.shape[1:]), B.dtype)
     J_T = jnp.swapaxes(J, 0, 1)
-    A = product(J_T, J) + damping * wide(np.eye(n), lanes)
-    solve = _written_out(A) if n <= _UNROLLED else _factored(A)
+    solve = definite(product(J_T, J) + damping * wide(np.eye(n), lanes))
 
     def solution(B: Float[Array, "m k *lanes"]) -> Float[Array, "n k *lanes"]:
         X = solve(product(J_T, B))
@@ -84,7 +83,49 @@ def product(A: Float[Array, "m n *lanes"], B: Float[Array, "n k *lanes"]) -> Flo
     return jnp.sum(A[:, :, None] * B[None], 1)
 
 
-def _written_out(A: Float[Array, "n n *lanes"]) -> Callable[[Array], Array]:
+def definite(A: Float[Array, "n n *lanes"], blind: float = 1e-14) -> Callable[[Array], Array]:
+    """The map from B [n k] to A^-1 B, for a symmetric A that is positive, but for directions in which it is blind:
+    those are left at zero."""
+    if A.shape[0] == 0:
+        return lambda B: B
+    return _written_out(A, blind) if A.shape[0] <= _UNROLLED else _factored(A)
+
+
+def saddle(
+    M: Float[Array, "n n *lanes"], C: Float[Array, "m n *lanes"], idle: Float[Array, "m *lanes"]
+) -> Callable[[Array, Array], tuple[Array, Array]]:
+    """The map from (b [n k], g [m k]) to (x, y) with M x + C^T y = b and C x = g.
+
+    M need not be positive where C holds x: M + w C^T C is, and has the same solution. Rows where `idle` is one are
+    zero in C and g; redundant rows are welcome if they do not contradict each other.
+    """
+    n, m, lanes = M.shape[0], C.shape[0], M.ndim - 2
+    if m == 0:
+        free = definite(M)
+        return lambda b, g: (free(b), g)
+    C_T = jnp.swapaxes(C, 0, 1)
+    square = product(C_T, C)
+    traces = [jnp.sum(A * wide(np.eye(n), lanes), (0, 1)) for A in (M, square)]
+    w = traces[0] / jnp.where(traces[1] > 0, traces[1], 1.0)
+    w = jnp.where(w > 0, w, 1.0)
+    inner = definite(M + w * square)
+    Y = inner(C_T)
+    outer = definite(w * product(C, Y) + wide(np.eye(m), lanes) * idle[:, None], 1e-12)
+
+    def once(b: Array, g: Array) -> tuple[Array, Array]:
+        x = inner(b + w * product(C_T, g))
+        y = w * outer(product(C, x) - g)
+        return x - product(Y, y), y
+
+    def solve(b: Array, g: Array) -> tuple[Array, Array]:
+        x, y = once(b, g)
+        dx, dy = once(b - product(M, x) - product(C_T, y), g - product(C, x))
+        return x + dx, y + dy
+
+    return solve
+
+
+def _written_out(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array], Array]:
     """Cholesky, column by column. Every number ends in a division, which compilers do not repeat."""
     n = A.shape[0]
     L: list[Array] = []  # columns from the diagonal down
@@ -93,7 +134,7 @@ def _written_out(A: Float[Array, "n n *lanes"]) -> Callable[[Array], Array]:
         column = A[k:, k]
         for m in range(k):
             column = column - L[m][k - m] * L[m][k - m :]
-        seen = ~(column[0] <= 1e-14 * A[k, k])  # NaN is seen, and told
+        seen = ~(column[0] <= blind * A[k, k])  # NaN is seen, and told
         pivot = jnp.sqrt(jnp.where(seen, column[0], 1.0))
         pivots.append((seen, pivot))
         L.append(column / pivot)

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array
 
 from ._drive import Problem
 from ._groups import lanewise
 from ._linalg import determinant, lone_last, product, without
 from ._modes import EVENTS, GUARDS, Change, changes, watch
+from ._record import Record
 from ._system import Turns
 from ._touch import Mode
 
@@ -76,52 +76,6 @@ class _Output(NamedTuple):
     crossed_at: Array
     mode: Mode | None
     count: Array
-
-
-class _Record(eqx.Module):
-    """A table with a row for each of many trees of arrays, packed into two arrays, of real numbers and of others, with
-    all lanes on one last axis: few writes, in place, are cheaper than many."""
-
-    reals: Float[Array, "n f l"]
-    others: Int[Array, "n i l"]
-
-    @staticmethod
-    def _packed(row, lanes: int) -> list[Array]:
-        leaves = jax.tree_util.tree_leaves(row)
-        size = int(np.prod(leaves[0].shape[leaves[0].ndim - lanes :], dtype=int))
-        flat = [x.reshape(-1, size) for x in leaves]
-        real = [jnp.issubdtype(x.dtype, jnp.floating) for x in flat]
-        return [
-            jnp.concatenate([x for x, r in zip(flat, real) if r]),
-            jnp.concatenate([x.astype(int) for x, r in zip(flat, real) if not r]),
-        ]
-
-    @staticmethod
-    def blank(row, n: int, lanes: int) -> "_Record":
-        """n times the same row."""
-        return _Record(*(jnp.tile(x, (n, 1, 1)) for x in _Record._packed(row, lanes)))
-
-    def written(self, i: Array, row) -> "_Record":
-        """With another row number i; beyond the end, nothing is written."""
-        each = jnp.arange(self.reals.shape[2])
-
-        def write(table: Array, x: Array) -> Array:
-            return table.at[i.reshape(-1), :, each].set(x.T, mode="drop", unique_indices=True)
-
-        reals, others = self._packed(row, i.ndim)
-        return _Record(write(self.reals, reals), write(self.others, others))
-
-    def read(self, like, lanes: int):
-        """All rows, as trees like this one."""
-        leaves, structure = jax.tree_util.tree_flatten(like)
-        at, found = [0, 0], []
-        for x in leaves:
-            other = int(not jnp.issubdtype(x.dtype, jnp.floating))
-            size = int(np.prod(x.shape[: x.ndim - lanes], dtype=int))
-            table = self.others if other else self.reals
-            found.append(table[:, at[other] : at[other] + size].reshape(table.shape[0], *x.shape).astype(x.dtype))
-            at[other] += size
-        return jax.tree_util.tree_unflatten(structure, found)
 
 
 class _Watch(NamedTuple):
@@ -398,7 +352,7 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         lanes, n = s.t.ndim, ts.shape[0]
         entry = lanewise(lambda x, i: x[jnp.minimum(i, n - 1)], lanes)
 
-        def step(state: tuple[_State, Array, _Record, _Record]) -> tuple[_State, Array, _Record, _Record]:
+        def step(state: tuple[_State, Array, Record, Record]) -> tuple[_State, Array, Record, Record]:
             s, i, record, log = state
             t_next = entry(ts, i)
             s = correct(s, t_next, entry(ts, i + 1))
@@ -415,8 +369,8 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
 
         s = s._replace(crossed_at=jnp.full_like(s.t, jnp.inf))
         assert s.watch is not None
-        record = _Record.blank(output(s, jnp.zeros_like(s.stuck)), n, lanes)
-        log = _Record.blank(s.watch.row, max_events, lanes)
+        record = Record.blank(output(s, jnp.zeros_like(s.stuck)), n, lanes)
+        log = Record.blank(s.watch.row, max_events, lanes)
         s, _, record, log = jax.lax.while_loop(
             lambda state: jnp.any((state[1] < n) & ~state[0].stuck), step, (s, none, record, log)
         )

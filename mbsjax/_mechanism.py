@@ -1,4 +1,4 @@
-"""A mechanism: bodies, joints, contacts and gauges, addressed by name. Every number is a leaf, structure is static."""
+"""A mechanism: bodies, joints, contacts, gauges, forces, by name. Every number is a leaf, structure is static."""
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from . import frames
-from ._body import Body
+from ._body import Body, point3
+from ._force.base import AbstractForce
 from ._gauge import AbstractGauge
 from ._joint.contact import Contact, allowed_elements
 from ._joint.joint import Joint
@@ -29,6 +30,8 @@ class Mechanism(eqx.Module):
     - `bodies`: the moving bodies. `Body("ground", ...)` may be among them, to carry points and profiles.
     - `joints`: what connects them, articulated joints and contacts; the order is that of the coordinates.
     - `gauges`: scalars to read, to drive, or, where they have a value, to hold.
+    - `forces`: springs, actuators and loads; see [`mbsjax.Spring`][], [`mbsjax.Actuator`][], [`mbsjax.Load`][].
+    - `gravity`: the acceleration of free fall, two or three numbers; none by default.
     - `planar`: whether to solve the mechanism in the plane, with three equations a loop instead of
         six. By default it is planar if every joint and every gauge was described in the plane (points
         as pairs of numbers).
@@ -47,6 +50,8 @@ class Mechanism(eqx.Module):
     joints: tuple[Joint, ...]
     contacts: tuple[Contact, ...]
     gauges: tuple[AbstractGauge, ...]
+    forces: tuple[AbstractForce, ...]
+    gravity: Float[Array, "3"]
     planar: bool = eqx.field(static=True)
 
     def __init__(
@@ -55,23 +60,29 @@ class Mechanism(eqx.Module):
         joints: Iterable[Any],
         gauges: Iterable[Any] = (),
         *,
+        forces: Iterable[Any] = (),
+        gravity: Any = (0.0, 0.0, 0.0),
         planar: bool | None = None,
     ):
         joints = tuple(joints)
-        self.bodies, self.gauges = tuple(bodies), tuple(gauges)
+        self.bodies, self.gauges, self.forces = tuple(bodies), tuple(gauges), tuple(forces)
+        self.gravity = point3(gravity, "the gravity of a mechanism")
         self.joints = tuple(j for j in joints if not isinstance(j, Contact))
         self.contacts = tuple(j for j in joints if isinstance(j, Contact))
         for members, kind, what in (
             (self.bodies, Body, "bodies"),
             (self.joints, Joint, "joints"),
             (self.gauges, AbstractGauge, "gauges"),
+            (self.forces, AbstractForce, "forces"),
         ):
             for member in members:
                 if not isinstance(member, kind):
                     raise ValueError(f"{what} of a mechanism must be a {kind.__name__}, got {member!r}")
         self._check_names()
         self._check_profiles()
-        culprits = [x.name for x in (*self.joints, *self.gauges) if not x.planar]
+        self._check_forces()
+        own = [need for force in self.forces for need in force.needs if isinstance(need, AbstractGauge)]
+        culprits = [x.name for x in (*self.joints, *self.gauges, *own) if not x.planar]
         culprits += [
             c.name for c in self.contacts for p in self.profiles(c) if not isinstance(p.frame, frames.PlanarFrame)
         ]
@@ -100,6 +111,7 @@ class Mechanism(eqx.Module):
             ("joint", self.joints),
             ("contact", self.contacts),
             ("gauge", self.gauges),
+            ("force", self.forces),
         )
         for what, members in groups:
             for member in members:
@@ -137,6 +149,21 @@ class Mechanism(eqx.Module):
                 given = contact.elements_a if side == "a" else contact.elements_b
                 what = f"elements_{side} of contact {contact.name!r}"
                 allowed_elements(self.body(body).profiles[profile], given, what)
+
+    def _check_forces(self) -> None:
+        gauges = [g.name for g in self.gauges]
+        for force in self.forces:
+            for need in force.needs:
+                if isinstance(need, AbstractGauge):
+                    missing = [b for b in need.bodies if b not in self.links]
+                    if missing:
+                        raise ValueError(f"{force.name!r} names {unknown('body', missing[0], self.links)}")
+                elif need not in (*self.coordinates, *gauges):
+                    what = unknown("coordinate or gauge", need, [*self.coordinates, *gauges])
+                    raise ValueError(f"{force.name!r} names {what}")
+            for body in force.bodies:
+                if body not in self.links:
+                    raise ValueError(f"{force.name!r} names {unknown('body', body, self.links)}")
 
     def profiles(self, contact: Contact) -> tuple[Profile, Profile]:
         """The two profiles of a contact."""

@@ -9,19 +9,19 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ._drive import Problem
-from ._groups import AbstractPose, lanewise
+from ._groups import lanewise
 from ._linalg import echelon, least_squares
-from ._touch import Mode, Touch
+from ._touch import Mode
 
 
-EVENTS = ("closed", "transition", "shifted", "released", "deleted", "jammed")
+EVENTS = ("closed", "transition", "shifted", "released", "deleted", "jammed", "impact", "switched", "triggered")
 """What happens to a contact: it closes; it goes on to a neighbouring element (G_T); it goes over to
 elements elsewhere, which it met; it is released, since it would have to pull; it is deleted, since it is geometrically
-impossible; it closes, and nothing can give way."""
+impossible; it closes, and nothing can give way; in dynamics, the bodies meet and part again. A force is switched, a
+trigger passes zero."""
 _NAMES = {name: i for i, name in enumerate(EVENTS)}
 
 GUARDS = 6  # for each contact: interference, the two ends of the element on each profile, pulling
-_ELSEWHERE = 1e-3  # of the mechanism's size: an active contact's places nearer to each other are the same place
 _SURE = 1e-7  # the least influence by which a contact can move a coordinate, or another contact
 
 
@@ -103,22 +103,8 @@ def watch(
     system, mode = problem.system, problem.mode
     assert mode is not None
     far = 1e3 * system.size
-
-    def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1, e2, s1, s2, on: Array, size: Array):
-        X = touch.relative(X_a, X_b)
-        here = touch.meet(X, e1, e2, s1, s2)
-        # of an active contact, places elsewhere; of a virtual one, all
-        near = touch.closest(X, touch.A.place(e1, here.s1).position, jnp.where(on, _ELSEWHERE * size, -1.0))
-        ends = []
-        for shape, s in ((touch.A, here.s1), (touch.B, here.s2)):
-            ends += [jnp.ones_like(s)] * 2 if shape.endless else [s, 1 - s]
-        there = (near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1))
-        places = [jnp.where(on, a, b) for a, b in zip((e1, e2, here.s1, here.s2), there)]
-        return near.gap, jnp.where(on, jnp.stack(ends), 1.0), places, there
-
     X, active = system.poses(q), mode.active
-    sizes = jnp.broadcast_to(system.size, active.shape)
-    near, ends, places, there = system.each_touch(look, X, mode.e1, mode.e2, mode.s1, mode.s2, active, sizes)
+    near, ends, places, there = system.sights(X, (mode.e1, mode.e2, mode.s1, mode.s2), active)
     near = jnp.where(near < far, near, far)
     speed = jnp.take_along_axis(v / system.column_sizes(), mode.rests, 0) * span
     numbers = np.arange(len(system.layout.holds)).reshape(-1, *(1,) * mode.owner.ndim)
@@ -168,27 +154,7 @@ def change(
     # where it would be next
     X = system.poses(q)
 
-    def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1: Array, e2: Array, s1: Array, s2: Array):
-        X = touch.relative(X_a, X_b)
-        *pairs, begin = touch.on(e1, e2, w)
-        further, there = None, jnp.zeros((), bool)
-        for n1, n2 in reversed(pairs):
-            found = touch.meet(
-                X,
-                jnp.maximum(n1, 0),
-                jnp.maximum(n2, 0),
-                jnp.where(n1 == e1, s1, begin),
-                jnp.where(n2 == e2, s2, begin),
-            )
-            good = (n1 >= 0) & (n2 >= 0) & (jnp.abs(found.gap) < 1e-4 * system.size)
-            for s in (found.s1, found.s2):
-                good &= (s > -1e-3) & (s < 1 + 1e-3)
-            mine = (n1, n2, found.s1, found.s2)
-            further = mine if further is None else tuple(jnp.where(good, x, y) for x, y in zip(mine, further))
-            there |= good
-        return further, there
-
-    further, there = system.each_touch(look, X, mode.e1, mode.e2, mode.s1, mode.s2)
+    further, there = system.further(X, (mode.e1, mode.e2, mode.s1, mode.s2), w)
     there = there[k]
 
     def placed(where: tuple[Array, ...]) -> Mode:

@@ -22,8 +22,8 @@ class RESULTS(eqx.Enumeration):
         "With `throw=False` the motion up to there is returned, and `stopped_at` tells when."
     )
     max_steps_reached = (
-        "The maximum number of steps between two output times was reached. Try a finer time grid, or increase "
-        "`max_steps`."
+        "The maximum number of steps was reached (in kinematics, between two output times). Increase `max_steps`, or "
+        "give a finer time grid."
     )
     nonfinite = "A coordinate or a driver became infinite or NaN. Check the driver functions over the time grid."
     jammed = (
@@ -32,3 +32,8 @@ class RESULTS(eqx.Enumeration):
     )
     max_events_reached = "The maximum number of contact events was reached. Increase `max_events`."
     fell = "A body whose contact presses it on dropped, and met nothing on its way. Extend the profile."
+    no_equilibrium = "No position of rest was found near the estimate: the forces do not vanish anywhere near."
+    step_too_small = (
+        "The step that the tolerance asks for became too small. Is a force discontinuous without a switch, or a "
+        "contact very stiff? Try a larger tolerance, or an implicit solver such as `diffrax.Kvaerno5()`."
+    )

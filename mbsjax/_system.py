@@ -29,6 +29,8 @@ from ._touch import Mode, Touch, touch
 
 
 Turns = Any  # (cosines, sines) of all bodies in the plane; phi of all joints in space
+_ELSEWHERE = 1e-3  # of the mechanism's size: an active contact's places nearer to each other are the same place
+
 Targets = tuple[tuple[int, Float[Array, "*lanes"]], ...]  # gauge number, value
 
 
@@ -260,8 +262,25 @@ class System(eqx.Module):
 
         return self.each_touch(gap, X, mode.e1, mode.e2, mode.s1, mode.s2)
 
+    def sights(self, X: AbstractPose, where: tuple[Array, ...], active: Array) -> tuple[Array, Array, list, tuple]:
+        """What is watched of every contact; `Touch.sight`."""
+
+        def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *rest: Array):
+            return touch.sight(touch.relative(X_a, X_b), *rest)
+
+        return self.each_touch(look, X, *where, active, jnp.broadcast_to(_ELSEWHERE * self.size, active.shape))
+
+    def further(self, X: AbstractPose, where: tuple[Array, ...], w: Array) -> tuple[tuple[Array, ...], Array]:
+        """Where every contact is next if it left its element by the end w; `Touch.further`."""
+
+        def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *rest: Array):
+            return touch.further(touch.relative(X_a, X_b), *rest)
+
+        each = [jnp.broadcast_to(x, where[0].shape) for x in (w, self.size)]
+        return self.each_touch(look, X, *where, *each)
+
     def slopes(
-        self, X: AbstractPose, S: Float[Array, "rows nv *lanes"], mode: Mode
+        self, X: AbstractPose, S: Float[Array, "rows nv *lanes"], mode: Any
     ) -> tuple[Float[Array, "c *lanes"], Float[Array, "c nv *lanes"]]:
         """The gap of every contact on its present elements, and its derivative in the freedoms."""
 
@@ -329,9 +348,31 @@ class System(eqx.Module):
     ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nv *lanes"]]:
         """`residual` and its derivative in the freedoms, read off the twists: nothing is differentiated
         round a loop. `turns` may be given where they are known."""
-        lanes = q.ndim - 1
         X, phi = self._place(q, self.turns(q) if turns is None else turns)
         S = self.twists(q, X)
+        residuals, rows = self.equations(X, phi, S, targets, afar)
+        if mode is not None:
+            gaps, slopes = self.slopes(X, S, mode)
+            unit = (wide(np.arange(S.shape[1]), q.ndim - 1)[None] == mode.rests[:, None]).astype(q.dtype)
+            residuals = jnp.concatenate([residuals, _owned(mode, gaps, self.resting(q, mode) - mode.held)])
+            rows = jnp.concatenate([rows, _owned(mode, slopes, unit)])
+        return residuals, rows
+
+    def placed(self, q: Float[Array, "nq *lanes"]) -> tuple[AbstractPose, AbstractPose, Float[Array, "rows nv *lanes"]]:
+        """The poses of all bodies, phi of every joint of the walk, and the twist of every freedom."""
+        X, phi = self._place(q, self.turns(q))
+        return X, phi, self.twists(q, X)
+
+    def equations(
+        self,
+        X: AbstractPose,
+        phi: AbstractPose,
+        S: Float[Array, "rows nv *lanes"],
+        targets: Targets = (),
+        afar: bool = False,
+    ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nv *lanes"]]:
+        """The residuals of the loops and the gauges, and their derivatives in the freedoms, from the poses."""
+        lanes = S.ndim - 2
         residuals, rows = [], []
         if self.layout.topology.chords:
             arrived, left = self._chords(X, phi)
@@ -351,13 +392,8 @@ class System(eqx.Module):
             moves = jnp.sum(slopes[:, :, None] * S[None], 1)  # bodies, freedoms
             rows.append(jnp.sum(wide(self.layout.paths[numbers], lanes) * moves, 0)[None])
             residuals.append(value[None])
-        if mode is not None:
-            gaps, slopes = self.slopes(X, S, mode)
-            unit = (wide(np.arange(S.shape[1]), lanes)[None] == mode.rests[:, None]).astype(q.dtype)
-            residuals.append(_owned(mode, gaps, self.resting(q, mode) - mode.held))
-            rows.append(_owned(mode, slopes, unit))
         if not rows:
-            return jnp.zeros((0, *q.shape[1:])), jnp.zeros((0, *S.shape[1:]))
+            return jnp.zeros((0, *S.shape[2:])), jnp.zeros((0, *S.shape[1:]))
         return jnp.concatenate(residuals), jnp.concatenate(rows)
 
     def rates(

@@ -82,6 +82,44 @@ class Touch(eqx.Module):
             return jnp.concatenate([(p[0] * n[1] - p[1] * n[0])[None], n])
         return jnp.concatenate([jnp.cross(p, n), n])
 
+    def sight(
+        self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, on: Array, radius: Array
+    ) -> tuple[Array, Array, list[Array], tuple[Array, ...]]:
+        """What is watched: the gap to the closest elements (of an active contact, to those at least `radius` from
+        where it is); how far the places of an active contact are from the ends of their elements; where the contact is,
+        and where the closest elements are, each as elements and places."""
+        here = self.meet(X, e1, e2, s1, s2)
+        near = self.closest(X, self.A.place(e1, here.s1).position, jnp.where(on, radius, -1.0))
+        ends = []
+        for shape, s in ((self.A, here.s1), (self.B, here.s2)):
+            ends += [jnp.ones_like(s)] * 2 if shape.endless else [s, 1 - s]
+        there = (near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1))
+        places = [jnp.where(on, a, b) for a, b in zip((e1, e2, here.s1, here.s2), there)]
+        return near.gap, jnp.where(on, jnp.stack(ends), 1.0), places, there
+
+    def further(
+        self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, w: Array, size: Array
+    ) -> tuple[tuple[Array, ...], Array]:
+        """Where a contact is next that has left its element by the end w, and whether it can be there."""
+        *pairs, begin = self.on(e1, e2, w)
+        found, there = None, jnp.zeros((), bool)
+        for n1, n2 in reversed(pairs):
+            met = self.meet(
+                X,
+                jnp.maximum(n1, 0),
+                jnp.maximum(n2, 0),
+                jnp.where(n1 == e1, s1, begin),
+                jnp.where(n2 == e2, s2, begin),
+            )
+            good = (n1 >= 0) & (n2 >= 0) & (jnp.abs(met.gap) < 1e-4 * size)
+            for s in (met.s1, met.s2):
+                good &= (s > -1e-3) & (s < 1 + 1e-3)
+            mine = (n1, n2, met.s1, met.s2)
+            found = mine if found is None else tuple(jnp.where(good, x, y) for x, y in zip(mine, found))
+            there |= good
+        assert found is not None
+        return found, there
+
     def on(self, e1: Array, e2: Array, w: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
         """The elements after a place has left its element by one of four ends (w: 1, 2 those of the first profile's,
         3, 4 those of the second's): two pairs to try, -1 where there is none; and the local coordinate that a new

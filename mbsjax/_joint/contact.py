@@ -10,8 +10,9 @@ from jaxtyping import Array, Float
 
 from .. import frames
 from .._custom_types import Matrix4
+from .._force.laws import AbstractContactLaw
 from .._groups import SE2
-from .._precision import as_float
+from .._precision import as_float, is_concrete
 from .._profile.closest import closest, element_pairs
 from .._profile.profile import Profile
 from ..frames import PlanarFrame
@@ -40,6 +41,9 @@ class Contact(eqx.Module):
         the body drops at once until it meets the profile again, as a follower does that a spring presses on a snail.
     - `moves`: the coordinate that it moves when it is active, by name: the angle of the pawl that it lifts, say. By
         default it is, of all coordinates that rest when it closes, the one that its gap depends on most.
+    - `restitution`: what an impact leaves of the approach speed, between 0 and 1, in [`mbsjax.simulate`][].
+    - `law`: a compliant contact instead, with the force of [`mbsjax.HuntCrossley`][] or one of its siblings; in
+        [`mbsjax.simulate`][] only.
     - `elements_a`, `elements_b`: restrict it to some elements, by their numbers, so that several contact joints can
         stand for several places between the same two bodies.
 
@@ -59,6 +63,8 @@ class Contact(eqx.Module):
     moves: str | None = eqx.field(static=True)
     elements_a: tuple[int, ...] | None = eqx.field(static=True)
     elements_b: tuple[int, ...] | None = eqx.field(static=True)
+    restitution: Float[Array, ""]
+    law: AbstractContactLaw | None
 
     def __init__(
         self,
@@ -69,6 +75,8 @@ class Contact(eqx.Module):
         active: bool = False,
         hold: Literal["keep", "push", "press"] = "keep",
         moves: str | None = None,
+        restitution: Any = 0.0,
+        law: AbstractContactLaw | None = None,
         elements_a: Iterable[int] | None = None,
         elements_b: Iterable[int] | None = None,
     ):
@@ -80,6 +88,12 @@ class Contact(eqx.Module):
             raise ValueError(f"contact {name!r} connects body {self.body_a!r} with itself")
         if hold not in HOLDS:
             raise ValueError(f"`hold` of contact {name!r} must be one of {', '.join(map(repr, HOLDS))}, got {hold!r}")
+        self.restitution = as_float(restitution, f"the restitution of contact {name!r}")
+        if is_concrete(self.restitution) and not bool((self.restitution >= 0) & (self.restitution <= 1)):
+            raise ValueError(f"the restitution of contact {name!r} must be between 0 and 1, got {restitution!r}")
+        if law is not None and not isinstance(law, AbstractContactLaw):
+            raise ValueError(f"the law of contact {name!r} must be a contact law such as HuntCrossley, got {law!r}")
+        self.law = law
         self.elements_a = None if elements_a is None else tuple(elements_a)
         self.elements_b = None if elements_b is None else tuple(elements_b)
 

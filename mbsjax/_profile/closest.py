@@ -90,7 +90,9 @@ def closest(
     on_a, on_b = jax.vmap(A_.place)(e1, found.s1), jax.vmap(B_.place)(e2, found.s2)
     good = A.there[e1] & B.there[e2] & jnp.isfinite(found.gap)
     good &= on_a.curvature + on_b.curvature > 0  # else it is the longest normal in its neighbourhood
-    good &= jax.vmap(lambda a, b, gap: _is_common(a, b, X_, gap))(on_a, on_b, found.gap)
+    lengths = [x for side in (A_.rows, B_.rows) for x in (side.x, side.y, side.radius, side.length)]
+    size = jnp.max(jnp.abs(jnp.concatenate(lengths)))
+    good &= jax.vmap(lambda a, b, gap: _is_common(a, b, X_, gap, size))(on_a, on_b, found.gap)
     for s in () if anywhere else (found.s1, found.s2):
         good &= (s >= -_SLACK) & (s <= 1 + _SLACK)
     if skip is not None and radius is not None:
@@ -101,11 +103,11 @@ def closest(
     return Pairing(e1[k], e2[k], best.s1, best.s2, jnp.where(good[k], best.gap, jnp.inf))
 
 
-def _is_common(a: Place, b: Place, X: SE2, gap: Array) -> Array:
+def _is_common(a: Place, b: Place, X: SE2, gap: Array, size: Array) -> Array:
     """Whether two places are the ends of a common normal: where there is none, Newton's method does not find one."""
     p, n = X.apply(b.position), X.rotate(b.normal)
     off, turned = p - a.position - gap * a.normal, n + a.normal
-    size = jnp.abs(gap) + jnp.sum(jnp.abs(p)) + jnp.sum(jnp.abs(a.position))
+    size = size + jnp.abs(gap) + jnp.sum(jnp.abs(p)) + jnp.sum(jnp.abs(a.position))
     return (jnp.sum(jnp.abs(off)) <= 1e-7 * size) & (jnp.sum(jnp.abs(turned)) <= 1e-6)
 
 

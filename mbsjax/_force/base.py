@@ -1,0 +1,113 @@
+"""What a force is: something that, at an instant, works on the freedoms of a mechanism."""
+
+import abc
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from equinox import AbstractVar
+from jaxtyping import Array, Float
+
+from .._gauge import AbstractGauge, to_dim
+from .._groups import AbstractPose, one
+from .._precision import is_concrete
+
+
+class Reading(NamedTuple):
+    """A quantity at an instant, and its rate."""
+
+    q: Array
+    v: Array
+
+
+class Moment(eqx.Module):
+    """A mechanism at an instant: what forces and triggers are functions of.
+
+    `at["A"]` is the [`mbsjax.Reading`][] (`.q`, `.v`) of a coordinate or gauge, `at.point("rod", (1.0, 0.0))` that of a
+    point in ground, `at.t` the time.
+    """
+
+    t: Float[Array, ""]
+    q: Float[Array, " nq"]
+    v: Float[Array, " nv"]
+    X: AbstractPose
+    S: Float[Array, "rows nv"]
+    gauges: tuple[AbstractGauge, ...]
+    layout: Any = eqx.field(static=True)  # who stands where
+    names: tuple[tuple[str, ...], tuple[str, ...]] = eqx.field(static=True)  # of the freedoms and the gauges
+
+    def __getitem__(self, name: str) -> Reading:
+        value, row = self.along(name)
+        return Reading(value, jnp.sum(row * self.v))
+
+    def point(self, body: str, point: Any = (0.0, 0.0)) -> Reading:
+        """Where a point of a body is in ground, and how fast it moves."""
+        number = self.layout.body_numbers[body]
+        X = one(self.X, number)
+        place = to_dim(jnp.asarray(point, float), X)
+        V = jnp.sum(self.layout.paths[number] * self.S * self.v, -1)
+        place, rate = jax.jvp(lambda s: X.nudge(V * s).apply(place), (jnp.zeros(()),), (jnp.ones(()),))
+        return Reading(place, rate)
+
+    def along(self, what: Any) -> tuple[Float[Array, ""], Float[Array, " nv"]]:
+        """The value of a coordinate or gauge, and its derivative in the freedoms."""
+        coordinates, gauges = self.names
+        if isinstance(what, str) and what in coordinates:
+            j = coordinates.index(what)
+            return self.q[self.layout.slots[j]], jnp.zeros(self.S.shape[1]).at[j].set(1.0)
+        gauge = self.gauges[gauges.index(what)] if isinstance(what, str) else what
+        numbers = [self.layout.body_numbers[name] for name in gauge.bodies]
+        poses = [one(self.X, number) for number in numbers]
+
+        def nudged(twists: Array) -> Array:
+            return gauge.measure(*(X.nudge(w) for X, w in zip(poses, twists)))
+
+        value, slopes = jax.value_and_grad(nudged)(jnp.zeros((len(poses), self.S.shape[0])))
+        return value, jnp.sum(self.layout.paths[numbers] * (slopes @ self.S), 0)
+
+    def push(self, body: str, wrench: Float[Array, " rows"]) -> Float[Array, " nv"]:
+        """What a wrench in ground on a body does to the freedoms."""
+        return self.layout.paths[self.layout.body_numbers[body]] * (wrench @ self.S)
+
+
+class AbstractForce(eqx.Module):
+    """A force of any kind. Where its formula changes with the state, it has switches: their sides are held while the
+    motion is integrated, and change where one passes zero, at an event."""
+
+    name: AbstractVar[str]
+
+    @property
+    @abc.abstractmethod
+    def needs(self) -> tuple[Any, ...]:
+        """The coordinates and gauges it acts along, by name; or gauges of its own."""
+
+    @property
+    @abc.abstractmethod
+    def bodies(self) -> tuple[str, ...]:
+        """The bodies it acts on, by name."""
+
+    @property
+    @abc.abstractmethod
+    def n_switches(self) -> int:
+        """How many switches it has."""
+
+    @abc.abstractmethod
+    def switches(self, at: Moment) -> Float[Array, " n"]:
+        """Functions whose signs decide on the formula."""
+
+    @abc.abstractmethod
+    def act(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, " nv"]:
+        """The generalised forces; `sides` are the signs of the switches."""
+
+    @abc.abstractmethod
+    def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
+        """The energy stored in it; zero for what stores none."""
+
+
+def as_function(f: Any, n: int) -> Any:
+    """A function of n numbers whose traced numbers are leaves, as in `opened`."""
+    if isinstance(f, eqx.Module):
+        return f
+    converted = eqx.filter_closure_convert(f, *[jnp.zeros(())] * n)
+    return f if is_concrete(converted) else converted

@@ -1,0 +1,171 @@
+"""Impacts, and every other change of a contact or a switch in dynamics (thesis 3.5, 3.6). Written for one lane."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from ._groups import pick
+from ._linalg import definite
+from ._modes import EVENTS, GUARDS
+from ._plant import Frame, Plant, Stance
+
+
+_TOUCHING = 1e-8  # of the mechanism's size: contacts nearer than this take part in an impact elsewhere
+_STILL = 1e-9  # of the speeds before an impact: contacts that part more slowly stay together
+
+
+class Blow(NamedTuple):
+    """What an event decided."""
+
+    stance: Stance
+    kind: Int[Array, ""]  # a number of EVENTS
+    contact: Int[Array, ""]  # or c plus the number of a switch
+    struck: Bool[Array, " c"]  # which contacts make an impulse,
+    elastic: Bool[Array, " c"]  # and which of them with their restitution
+    touched: Bool[Array, " c"]
+
+
+class Meeting(NamedTuple):
+    """The contacts of a position, as an impact sees them."""
+
+    frame: Frame
+    rates: Float[Array, " c"]  # of the gaps
+    response: Float[Array, "nu c"]  # velocities that unit impulses make,
+    G: Float[Array, "c c"]  # and the rates of the gaps
+
+
+def meeting(plant: Plant, t: Array, q: Array, v: Array, stance: Stance) -> Meeting:
+    frame = plant.frame(q, t, stance)
+    there = jnp.all(jnp.isfinite(frame.slopes), 1)  # not where two profiles have no common normal
+    frame = frame._replace(slopes=jnp.where(there[:, None], frame.slopes, 0.0))
+    Cc = pick(frame.slopes, plant.problem.unknown, 1)
+    held = frame.C.shape[0] - int(plant.rigid.sum())
+    response, _ = plant.solver(frame, stance, contacts=False)(Cc.T, jnp.zeros((held, Cc.shape[0])))
+    return Meeting(frame, frame.slopes @ v, response, Cc @ response)
+
+
+def impulses(
+    meets: Meeting, restitution: Float[Array, " c"], struck: Bool[Array, " c"], elastic: Bool[Array, " c"]
+) -> Float[Array, " c"]:
+    """The impulses that bring the contacts `struck` to rest, or, `elastic`, to what restitution leaves (3.5.2)."""
+    b = meets.rates * (1 + jnp.where(elastic, restitution, 0.0))
+    return _chosen(meets.G, b, struck)
+
+
+def _chosen(G: Array, b: Array, chosen: Array) -> Array:
+    """pi with G pi + b = 0 on the chosen ones, zero on the others."""
+    both = chosen[:, None] & chosen[None]
+    A = jnp.where(both, G, 0.0) + jnp.diag(jnp.where(chosen, 0.0, 1.0))
+    return definite(A, 1e-12)(jnp.where(chosen, -b, 0.0)[:, None])[:, 0]
+
+
+def complementary(G: Float[Array, "c c"], b: Float[Array, " c"], taking_part: Bool[Array, " c"]) -> Bool[Array, " c"]:
+    """Which contacts make an impulse: pi >= 0, w = G pi + b >= 0, pi w = 0 (Murty's principal pivoting; all that is
+    wrong is exchanged at first, and if that does not settle it, one after the other, which does)."""
+    c = b.shape[0]
+    small = 1e-12 * (jnp.max(jnp.abs(b), initial=0.0) + 1e-300)
+
+    def wrong(chosen: Array) -> Array:
+        pi = _chosen(G, b, chosen)
+        w = G @ pi + b
+        force = jnp.max(jnp.abs(pi), initial=0.0) * 1e-12
+        return taking_part & jnp.where(chosen, pi < -force, w < -small)
+
+    def exchange(state):
+        chosen, off, i = state
+        first = jnp.arange(c) == jnp.argmax(off)
+        chosen = chosen ^ jnp.where(i < c, off, first)
+        return chosen, wrong(chosen), i + 1
+
+    chosen = taking_part & (b < -small)
+    chosen, _, _ = jax.lax.while_loop(
+        lambda state: jnp.any(state[1]) & (state[2] < 8 * c + 8), exchange, (chosen, wrong(chosen), 0)
+    )
+    return chosen
+
+
+def struck_velocity(plant: Plant, meets: Meeting, v: Array, pi: Array) -> Array:
+    """The velocities after impulses."""
+    return v + plant.spread(meets.response @ pi, jnp.zeros(len(plant.problem.columns)))
+
+
+def happen(
+    plant: Plant,
+    t: Array,
+    q: Array,
+    v: Array,
+    stance: Stance,
+    there: tuple[Array, ...],
+    guard: Int[Array, ""],
+    rest_speed: Float[Array, ""],
+) -> tuple[Blow, Float[Array, " nv"]]:
+    """What follows when a guard has reached zero, and the velocities after it. `there` is where each contact might
+    close."""
+    system, c = plant.problem.system, len(plant.laws)
+    number, name = jnp.arange(c), EVENTS.index
+    switch = guard - GUARDS * c
+    is_switch = switch >= 0
+    side = jnp.where(jnp.arange(stance.side.shape[0]) == switch, -stance.side, stance.side)
+    no = jnp.zeros(c, bool)
+    n_own = sum(force.n_switches for force in plant.forces)
+    turned = jnp.where(switch < n_own, name("switched"), name("triggered"))
+    if c == 0:
+        return Blow(stance._replace(side=side), turned, c + switch, no, no, no), v
+
+    k, w = jnp.clip(guard // GUARDS, 0, c - 1), jnp.where(is_switch, -1, guard % GUARDS)
+    me, rigid = number == k, jnp.asarray(plant.rigid)
+    closing = w == 0
+    meets = closing & rigid[k]
+    shifts = meets & stance.on[k]
+    held = stance.on & ~(me & shifts)
+
+    def placed(chosen: Array, where: tuple[Array, ...]) -> Stance:
+        e1, e2, s1, s2 = (jnp.where(chosen, x, y) for x, y in zip(where, stance.where))
+        return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)
+
+    candidate = placed(~stance.on | (me & closing), there)
+    met = meeting(plant, t, q, v, candidate)
+    near = jnp.abs(met.frame.gaps) < _TOUCHING * system.size
+    part = rigid & (held | near | me)
+    hits = part & ~held & (met.rates < 0)
+
+    def settled(elastic: Array) -> tuple[Array, Array, Array]:
+        struck = complementary(met.G, met.rates * (1 + jnp.where(elastic, plant.restitution, 0.0)), part)
+        pi = impulses(met, plant.restitution, struck, elastic)
+        return struck, pi, met.rates + met.G @ pi
+
+    elastic = hits & (plant.restitution > 0)
+    _, _, after = settled(elastic)
+    elastic = elastic & (after >= rest_speed)  # the others are formed: no endless bouncing (3.6.1-4)
+    struck, pi, after = settled(elastic)
+    gained = pi @ met.rates + pi @ met.G @ pi / 2
+    elastic = elastic & ~(gained > 1e-12 * jnp.abs(pi @ met.rates))
+    struck, pi, after = settled(elastic)
+    struck, pi = struck & meets, jnp.where(meets, pi, 0.0)
+    still = _STILL * (jnp.max(jnp.abs(met.rates)) + rest_speed)
+    closed = hits & ~elastic & (after <= still)
+    kept = stance.on & (~part | (after <= still)) & ~(me & shifts)
+    on_impact = jnp.where(rigid, closed | kept, stance.on)
+
+    X = met.frame.X
+    further, possible = system.further(X, stance.where, w)
+    goes_on = (w >= 1) & (w <= 4) & possible[k]
+    opens = (w == 5) | ((w >= 1) & (w <= 4) & ~possible[k])
+    soft = closing & ~rigid[k]
+    on = jnp.where(meets, on_impact, jnp.where(me & opens, False, stance.on | (me & soft)))
+    moved = jnp.where(goes_on, me, ~stance.on | (me & closing))
+    where = tuple(jnp.where(goes_on, x, y) for x, y in zip(further, there))
+    approach = jnp.where(me & soft, -met.rates, stance.approach)
+    after_it = placed(moved, where)._replace(on=on, approach=approach, side=side)
+    kind = jnp.select(
+        [is_switch, shifts, meets & closed[k], meets, soft, goes_on, w == 5],
+        [turned, *(name(x) for x in ("shifted", "closed", "impact", "closed", "transition", "released"))],
+        name("deleted"),
+    )
+    touched = (me & ~is_switch) | struck | (on != stance.on)
+    contact = jnp.where(is_switch, c + switch, k)
+    keep = lambda x, y: jnp.where(is_switch, y, x)
+    final = jax.tree_util.tree_map(keep, after_it, stance._replace(side=side))
+    return Blow(final, kind, contact, struck, elastic & struck, touched), struck_velocity(plant, met, v, pi)

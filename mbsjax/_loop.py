@@ -1,0 +1,446 @@
+"""The event loop: one flat, bounded loop over integration steps, in which every lane goes at its own pace.
+
+Take a step; look at the switching functions half way and at its end; if one of them changed its sign, step again, to
+where that happened, until it is found; let it happen; else go on. Nothing here is differentiated: what was decided is
+recorded, and `_replay` differentiates that.
+"""
+
+from typing import Any, NamedTuple
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ._groups import lanewise
+from ._impact import Blow, happen
+from ._modes import GUARDS
+from ._plant import Instant, Plant, Stance
+from ._record import Record
+from ._stepper import step
+
+
+CODES = ("successful", "max_steps_reached", "max_events_reached", "step_too_small", "nonfinite", "locked", "stopped")
+
+_STRIDE = 0.1  # the longest step where contacts are watched, in radians, or parts of the mechanism's size
+_NOISE = 1e-11  # a guard nearer to zero has not left its surface
+_FOUND = 3e-14  # a guard nearer to zero is on it
+_JUMP = 1e-6  # a guard that changes its sign by more than this in no time did not pass through zero
+_DEEP = 0.5  # of the mechanism's size: a gap that is further below zero was not closed by coming nearer
+_ILLINOIS = 0.5
+_OFF = 1e-3  # a constraint further off than this, in radians or sizes, is lost
+
+
+class Options(NamedTuple):
+    """How to integrate."""
+
+    solver: diffrax.AbstractSolver
+    rtol: float
+    atol: float
+    max_steps: int
+    max_events: int
+    watching: bool  # whether there is anything to watch
+    meter: Any  # a diffrax progress meter
+
+
+class Row(NamedTuple):
+    """A step: where it begins, and what ended it."""
+
+    t: Array
+    q: Array
+    p: Array
+    stance: Stance
+    t_end: Array
+    p_end: Array  # the momenta before what ended it
+    guard: Array  # -1 where none ended it
+    kind: Array
+    contact: Array
+    struck: Array
+    elastic: Array
+
+
+class Course(NamedTuple):
+    """What the loop found."""
+
+    rows: Row  # one for each step, stacked on a first axis; from number `count` on they mean nothing
+    count: Array
+    last: Row  # the final state
+    code: Array  # a number of CODES
+    rejected: Array
+    events: Array
+
+
+class _State(NamedTuple):
+    t: Array
+    q: Array
+    p: Array
+    f: Array  # the rates of q and p
+    stance: Stance
+    there: tuple  # where each contact might close
+    g: Array  # the guards
+    rates: Array  # of the gaps
+    armed: Array
+    exempt: Array  # contacts that have changed at this very time
+    fresh: Array  # nothing is known but t, q, p and the stance
+    h: Array  # the step to try,
+    h_free: Array  # and the one to try after an event
+    control: Any
+    lo: Array  # the bracket of an event,
+    hi: Array
+    g_lo: Array
+    g_hi: Array
+    kept_lo: Array  # which of its ends was kept last: -1, 0, 1
+    steps: Array
+    rejected: Array
+    events: Array
+    code: Array
+    done: Array
+
+
+def guards(plant: Plant, t: Array, now: Instant, stance: Stance) -> tuple[Array, list, tuple]:
+    """The switching functions, positive as long as nothing happens: for each contact the gap (G_I), or, once active,
+    the gap elsewhere; the ends of its elements (G_T); its force (G_F). Then the switches. Also where the contacts are,
+    and where each might close."""
+    frame, system = now.frame, plant.problem.system
+    values = []
+    places, there = list(stance.where), stance.where
+    if plant.laws:
+        rigid = plant.rigid.reshape(-1, *(1,) * t.ndim)
+        near, ends, places, there = system.sights(frame.X, stance.where, stance.on)
+        seen = (jnp.abs(near) < 1e3 * system.size) & (near > -_DEEP * system.size) & (rigid | ~stance.on)
+        near = jnp.where(seen, near / system.size, 1e3)
+        scale = jnp.where(now.scale > 0, now.scale, 1.0) / system.size
+        press = jnp.where(rigid, now.press / scale, -frame.gaps / system.size)
+        press = jnp.where(stance.on, press, 1.0)
+        six = jnp.concatenate([near[:, None], ends, press[:, None]], 1)
+        values.append(six.reshape(-1, *t.shape))
+    values.append(plant.switches(t, frame.q, now.v, frame) * stance.side)
+    return jnp.concatenate(values), places, there
+
+
+def run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed: Array) -> Course:
+    """The course of a motion from `start` (t, q, p, stance). Under `vmap`, lanes are put behind all other axes."""
+    numbers, structure = eqx.partition(plant, eqx.is_array)
+
+    @jax.custom_batching.custom_vmap
+    def go(numbers, start, t_end, rest_speed):
+        return _run(eqx.combine(numbers, structure), start, t_end, options, rest_speed)
+
+    @go.def_vmap
+    def _(n, batched, *args):
+        def behind(x: Array, has_lane: bool) -> Array:
+            return jnp.moveaxis(x, 0, -1) if has_lane else jnp.broadcast_to(x[..., None], (*x.shape, n))
+
+        results = go(*jax.tree_util.tree_map(behind, args, tuple(batched)))
+        results = jax.tree_util.tree_map(lambda x: jnp.moveaxis(x, -1, 0), results)
+        return results, jax.tree_util.tree_map(lambda _: True, results)
+
+    return go(numbers, start, t_end, rest_speed)
+
+
+def field(t: Array, y: Array, args: tuple[Plant, Stance]) -> Array:
+    """The canonical right-hand side."""
+    plant, stance = args
+    nq = y.shape[0] - len(plant.problem.unknown)
+    now = plant.instant(t, y[:nq], y[nq:], stance)
+    return jnp.concatenate([now.q_dot, now.p_dot])
+
+
+def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed: Array) -> Course:
+    t0, q0, p0, stance0 = start
+    lanes, c = t0.ndim, len(plant.laws)
+    system, solver = plant.problem.system, options.solver
+    span = t_end - t0
+    nq, eps = q0.shape[0], jnp.finfo(q0.dtype).eps
+    least = 4 * eps * (jnp.abs(t0) + jnp.abs(t_end))
+    shortest = 1e-12 * span
+    units = _units(plant, t0, q0, stance0, span)
+    sizes = system.column_sizes()
+    controller = diffrax.PIDController(rtol=options.rtol, atol=options.atol)
+    term: Any = diffrax.ODETerm(field)  # pyright: ignore
+    order: Any = solver.order(term)
+    gap_guards = np.arange(GUARDS * c) % GUARDS == 0
+    force_guards = np.arange(GUARDS * c) % GUARDS == GUARDS - 1
+    count = GUARDS * c + stance0.side.shape[0]
+
+    def column(of_contacts: np.ndarray) -> np.ndarray:
+        return np.pad(of_contacts, (0, count - len(of_contacts))).reshape(-1, *(1,) * lanes)
+
+    is_gap, is_force = column(gap_guards), column(force_guards)
+
+    def of_guard(x: Array, fill: Any) -> Array:
+        """A quantity of contacts, for each guard."""
+        spread = jnp.repeat(x, GUARDS, 0, total_repeat_length=GUARDS * c)
+        return jnp.concatenate([spread, jnp.full((count - GUARDS * c, *x.shape[1:]), fill, x.dtype)])
+
+    def judge(t: Array, h: Array, y0: Array, y1: Array, error: Array, state: Any):
+        keep, _, later, _, state, _ = controller.adapt_step_size(t, t + h, y0, y1, None, error, order, state)
+        start = jnp.where(keep, t + h, t)
+        return keep, later - start, state
+
+    def arrive(t: Array, y: Array, stance: Stance):
+        """All that is known at the end of a step, put back on the constraints."""
+        q = plant.project(y[:nq], t, stance)
+        now = plant.instant(t, q, y[nq:], stance)
+        off = jnp.max(jnp.abs(now.frame.residual / plant.row_sizes), 0, initial=0.0)
+        if not options.watching:
+            return now, jnp.zeros((0, *t.shape)), list(stance.where), stance.where, off
+        return now, *guards(plant, t, now, stance), off
+
+    def attempt(s: _State) -> tuple[_State, Row, Array]:
+        active = ~s.done
+        h = jnp.where(s.fresh | s.done, 0.0, s.h)
+        last = s.t + h >= t_end - least
+        t1 = jnp.where(last & ~s.fresh, t_end, s.t + h)
+        y = jnp.concatenate([s.q, s.p])
+        taken = step(solver, field, (plant, s.stance), s.t, h, y, s.f, "lax")
+        if options.watching:
+            two = jax.vmap(arrive, in_axes=(0, 0, None))(
+                jnp.stack([s.t + h / 2, t1]), jnp.stack([taken.middle, taken.y]), s.stance
+            )
+            g_mid = two[1][0]
+            now, g, places, there, off = jax.tree_util.tree_map(lambda x: x[1], two)
+        else:
+            now, g, places, there, off = arrive(t1, taken.y, s.stance)
+            g_mid = g
+        keep, h_next, controlled = lanewise(judge, lanes)(
+            s.t, jnp.where(h > 0, h, span), y / units, taken.y / units, taken.error / units, s.control
+        )
+        sound = jnp.isfinite(jnp.sum(taken.y, 0) + jnp.sum(taken.error, 0) + jnp.sum(now.p_dot, 0)) & (off < _OFF)
+        keep = jnp.where(sound, keep, False) | s.fresh
+        h_next = jnp.where(sound, h_next, h / 4)
+
+        # the guards
+        negative, middle = g <= 0, g_mid <= 0
+        unarmed = ~s.armed & ~s.fresh & (s.g > -100 * _NOISE)  # one that is negative from the start does not count
+        early = s.armed & middle & ~s.fresh
+        too_long = unarmed & ((g_mid < -_NOISE) | ((g < -_NOISE) & (g_mid <= _NOISE)))
+        late = negative & (s.armed | (g_mid > _NOISE)) & ~s.fresh
+        # at once: forces that pull, and contacts that approach where they begin
+        exempt = of_guard(s.exempt, False)
+        at_once = s.fresh & ((s.armed & negative & ~exempt) | (is_force & (g < -_NOISE)))
+        if c:
+            rates, onward = now.gap_rates, now.gap_rates_dot
+            touching = (jnp.abs(g) <= _NOISE) & is_gap & ~exempt & ~s.armed & ~of_guard(s.stance.on, True)
+            slow = 1e-9 * jnp.maximum(rest_speed, 1e-300)
+            falling = (rates < -slow) | ((rates <= slow) & (onward < 0))
+            at_once = at_once | (s.fresh & touching & of_guard(falling, False))
+        dip, where = _dips(s.g, g_mid, g, s.armed & ~s.fresh)
+        was_early, was_late, long = (jnp.any(x, 0) & keep & active for x in (early, late, too_long))
+        crossing = (was_early | was_late) & ~long
+        dips = jnp.any(dip, 0) & keep & active & ~crossing & ~long & (h > 1e-7 * span) & ~jnp.isfinite(s.hi)
+        now_at_once = jnp.any(at_once, 0) & active
+
+        # the bracket
+        locating = jnp.isfinite(s.hi)
+        first_half = was_early
+        hi = jnp.where(crossing, jnp.where(first_half, h / 2, h), s.hi)
+        g_hi = jnp.where(crossing, jnp.where(first_half, g_mid, g), s.g_hi)
+        from_mid = crossing & ~first_half & (h / 2 > s.lo)
+        not_yet = locating & keep & active & ~crossing & ~long
+        lo = jnp.where(from_mid, h / 2, jnp.where(not_yet, h, s.lo))
+        g_lo = jnp.where(from_mid, g_mid, jnp.where(not_yet, g, jnp.where(locating, s.g_lo, s.g)))
+        crossed = (g_lo > 0) & (g_hi <= 0) & jnp.isfinite(hi)
+        nearest = jnp.max(jnp.where(crossed, jnp.abs(g), 0.0), 0, initial=0.0)
+        found = jnp.isfinite(hi) & keep & active & ~long
+        found &= ((hi - lo) <= least) | ((crossing & ~first_half | not_yet) & (nearest <= _FOUND))
+        # the guard has jumped over zero: so does the step
+        jump = found & (nearest > _JUMP)
+        found &= ~jump
+        over_it = jump & crossing & ~first_half
+        side = jnp.where(not_yet, 1, jnp.where(crossing, -1, 0))
+        g_hi_ = jnp.where(not_yet & (s.kept_lo == 1), _ILLINOIS * g_hi, g_hi)
+        g_lo_ = jnp.where(crossing & (s.kept_lo == -1) & ~from_mid, _ILLINOIS * g_lo, g_lo)
+        part = jnp.where(crossed, g_lo_ / jnp.where(crossed, g_lo_ - g_hi_, 1.0), 1.0)
+        part = jnp.clip(jnp.min(part, 0, initial=1.0), 1e-3, 1 - 1e-3)
+        h_locate = lo + part * (hi - lo)
+
+        event = found | now_at_once
+        plain = (keep & active & ~crossing & ~long & ~dips & ~locating & ~s.fresh) | over_it
+        fail = active & ~keep
+        # a contact that parts and comes back within the step: where the parabola through its rate says
+        h_long = h / 2
+        if c:
+            grows = of_guard(s.rates, 0.0) / system.size
+            bend = (g_mid - grows * h / 2) / jnp.where(h > 0, h * h / 4, 1.0)
+            back = too_long & is_gap & (grows > 0) & (bend < 0)
+            flight = jnp.where(back, -1.1 * grows / jnp.where(back, bend, -1.0), h / 2)
+            h_long = jnp.clip(jnp.min(jnp.where(too_long, flight, h / 2), 0, initial=jnp.inf), h / 256, h / 2)
+        stuck_at = long & (h <= shortest)  # it does not leave its surface: it stays, or is met again
+        event = event | stuck_at
+        h_dip = jnp.min(jnp.where(dip, where, 1.0), 0, initial=1.0) * h
+        stride = jnp.full_like(span, jnp.inf)
+        if c:
+            speed = jnp.max(jnp.abs(now.v / sizes), 0, initial=0.0)
+            stride = _STRIDE / jnp.maximum(speed, _STRIDE / span)
+        ahead = jnp.minimum(jnp.minimum(h_next, stride), t_end - t1)
+        h_new = jnp.select(
+            [fail, long, dips, plain, jump, crossing | not_yet],
+            [jnp.minimum(h_next, 0.9 * h), h_long, h_dip, ahead, hi, h_locate],
+            s.h,
+        )
+        h_new = jnp.where(s.fresh, jnp.minimum(jnp.minimum(s.h_free, stride), t_end - s.t), h_new)
+
+        # what is written down
+        order_ = jnp.where(crossed & found, part_of(g_lo, g_hi), jnp.inf)
+        order_ = jnp.where(at_once & now_at_once, -1.0 + jnp.where(is_force, 0.0, -1.0), order_)
+        order_ = jnp.where(too_long & stuck_at, 0.0, order_)
+        guard = jnp.argmin(order_, 0) if count else jnp.zeros_like(s.steps)
+        guard = jnp.where(event, guard, -1)
+        e1, e2, s1, s2 = places
+        moved = s.stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)
+        commit = plain | event
+        reached = commit | (s.fresh & active)
+        new = s._replace(
+            t=jnp.where(commit, t1, s.t),
+            q=jnp.where(reached, now.frame.q, s.q),
+            p=jnp.where(reached, now.p, s.p),
+            f=jnp.where(reached, jnp.concatenate([now.q_dot, now.p_dot]), s.f),
+            stance=_where(reached, moved, s.stance),
+            there=_where(reached, there, s.there),
+            g=jnp.where(reached, jnp.where(over_it & crossed, -1.0, g), s.g),
+            rates=jnp.where(reached, now.gap_rates, s.rates),
+            armed=jnp.where(plain | (s.fresh & active), (s.armed & ~(over_it & crossed)) | (g > _NOISE), s.armed),
+            exempt=s.exempt & ~(plain & (h > 0)),
+            fresh=s.fresh & ~active,
+            h=h_new,
+            h_free=jnp.where(plain, h_next, s.h_free),
+            control=_where(keep & active & ~s.fresh & plain, controlled, s.control),
+            lo=jnp.where(commit, 0.0, lo),
+            hi=jnp.where(commit | s.fresh, jnp.inf, hi),
+            g_lo=g_lo_,
+            g_hi=g_hi_,
+            kept_lo=jnp.where(commit, 0, jnp.where(side != 0, side, s.kept_lo)),
+            steps=s.steps + commit,
+            rejected=s.rejected + (active & ~commit & ~s.fresh),
+        )
+        # the row that this step is written to
+        row = Row(
+            s.t, s.q, s.p, s.stance, t1, now.p, guard, jnp.zeros_like(guard), jnp.zeros_like(guard), s.exempt, s.exempt
+        )
+        fresh_row = s.fresh & event  # an event before any step: the state was put on the constraints just now
+        row = row._replace(
+            q=jnp.where(fresh_row, new.q, row.q),
+            p=jnp.where(fresh_row, new.p, row.p),
+            stance=_where(fresh_row, moved, row.stance),
+        )
+        new, row = jax.lax.cond(
+            jnp.any(event), lambda new, row: apply(new, row, now, event, guard), lambda new, row: (new, row), new, row
+        )
+        small = fail & (h <= shortest)
+        code = jnp.select(
+            [
+                new.events > options.max_events,
+                small & ~sound & (off >= _OFF),
+                small & ~sound,
+                small,
+                (new.steps >= options.max_steps) & ~(new.t >= t_end),
+            ],
+            [
+                CODES.index(x)
+                for x in ("max_events_reached", "locked", "nonfinite", "step_too_small", "max_steps_reached")
+            ],
+            s.code,
+        )
+        code = jnp.where(active & (s.code == 0), jnp.where(new.code > 0, new.code, code), s.code)
+        over = (new.t >= t_end) & ~new.fresh & ~(event & s.fresh)
+        return new._replace(code=code, done=s.done | over | (code > 0)), row, commit
+
+    def part_of(a: Array, b: Array) -> Array:
+        return a / jnp.where(a > b, a - b, 1.0)
+
+    def apply(s: _State, row: Row, now: Instant, event: Array, guard: Array) -> tuple[_State, Row]:
+        """Lets events happen."""
+        told: Blow
+        told, v = lanewise(happen, lanes)(plant, s.t, s.q, now.v, s.stance, s.there, jnp.maximum(guard, 0), rest_speed)
+        momentum = lanewise(lambda plant, q, t, stance, v: plant.momentum(plant.frame(q, t, stance), v), lanes)
+        p = momentum(plant, s.q, s.t, told.stance, v)
+        touched = of_guard(told.touched, False)
+        numbers = np.arange(count).reshape(-1, *(1,) * lanes)
+        touched = touched | (numbers == guard)
+        stops = jnp.zeros_like(event)
+        first = c + sum(force.n_switches for force in plant.forces)
+        for i, trigger in enumerate(plant.triggers):
+            stops = stops | (trigger.stop & (told.contact == first + i))
+        new = s._replace(
+            p=jnp.where(event, p, s.p),
+            stance=_where(event, told.stance, s.stance),
+            armed=jnp.where(event, s.armed & ~touched, s.armed),
+            exempt=jnp.where(event, s.exempt | told.touched, s.exempt),
+            fresh=s.fresh | (event & ~stops),
+            events=s.events + event,
+            code=jnp.where(event & stops, CODES.index("stopped"), s.code),
+        )
+        pick_ = lambda x, y: jnp.where(event, x, y)
+        return new, row._replace(
+            kind=pick_(told.kind, row.kind),
+            contact=pick_(told.contact, row.contact),
+            struck=pick_(told.struck, row.struck),
+            elastic=pick_(told.elastic, row.elastic),
+        )
+
+    none, no = jnp.zeros(t0.shape, int), jnp.zeros(t0.shape, bool)
+    nothing = jnp.zeros((count, *t0.shape))
+    h0 = 1e-3 * span
+    y0 = jnp.concatenate([q0, p0])
+    controls = lanewise(lambda t, t1, h, y: controller.init(term, t, t1, y, h, None, solver.func, order)[1], lanes)
+    control = controls(t0, t_end, h0, y0)
+    state = _State(
+        t0, q0, p0, jnp.zeros_like(y0), stance0, stance0.where, nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
+        jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, control, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
+        nothing, nothing, none, none, none, none, none, span <= 0,
+    )  # fmt: skip
+    first = Row(t0, q0, p0, stance0, t0, p0, none, none, none, state.exempt, state.exempt)
+    record = Record.blank(first, options.max_steps, lanes)
+    meter = options.meter
+
+    def body(carry):
+        s, record, progress = carry
+        new, row, commit = attempt(s)
+        record = record.written(jnp.where(commit, s.steps, options.max_steps), row)
+        if meter is not None:
+            progress = meter.step(progress, jnp.min((new.t - t0) / jnp.where(span > 0, span, 1.0)))
+        return new, record, progress
+
+    progress = None if meter is None else meter.init()
+    state, record, progress = jax.lax.while_loop(lambda carry: jnp.any(~carry[0].done), body, (state, record, progress))
+    if meter is not None:
+        meter.close(progress)
+    final = Row(state.t, state.q, state.p, state.stance, state.t, state.p, none, none, none, state.exempt, state.exempt)
+    return Course(record.read(first, lanes), state.steps, final, state.code, state.rejected, state.events)
+
+
+def _units(plant: Plant, t: Array, q: Array, stance: Stance, span: Array) -> Array:
+    """What one unit of each coordinate and momentum weighs in the error: the size of the mechanism, and what a
+    freedom's momentum is at the speed that takes it through that size, or a radian, in the time covered."""
+    sizes = plant.problem.system.column_sizes()
+    frame = plant.frame(q, t, stance)
+    u = plant.problem.unknown
+    of_q = jnp.ones_like(q)
+    for j, slot in enumerate(plant.problem.system.layout.slots):
+        if slot >= 0:
+            of_q = of_q.at[slot].set(sizes[j])
+    inertia = jnp.stack([frame.M[j, j] for j in u]) if len(u) else jnp.zeros((0, *t.shape))
+    largest = jnp.max(inertia * plant.columns**2, 0, initial=0.0)
+    inertia = jnp.maximum(inertia, 1e-3 * largest / plant.columns**2)
+    inertia = jnp.where(inertia > 0, inertia, 1.0)
+    return jnp.concatenate([of_q, inertia * plant.columns / jnp.where(span > 0, span, 1.0)])
+
+
+def _dips(g0: Array, g_mid: Array, g1: Array, armed: Array) -> tuple[Array, Array]:
+    """Whether a guard, positive at the ends and in the middle of a step, may have been negative on the way, and at
+    which part of it, by the parabola through the three."""
+    bend = 2 * (g0 - 2 * g_mid + g1)
+    slope = 4 * g_mid - 3 * g0 - g1
+    bent = bend > 0
+    where = -slope / jnp.where(bent, 2 * bend, 1.0)
+    low = g0 - slope**2 / jnp.where(bent, 4 * bend, 1.0)
+    positive = (g0 > 0) & (g_mid > 0) & (g1 > 0)
+    valley = armed & bent & positive & (where > 0.02) & (where < 0.98)
+    return valley & (low < 0.1 * jnp.minimum(g0, g1)), where
+
+
+def _where(condition: Array, a, b):
+    return jax.tree_util.tree_map(lambda x, y: jnp.where(condition, x, y), a, b)

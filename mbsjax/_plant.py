@@ -1,0 +1,343 @@
+"""The canonical equations (thesis 3.2-3.4): a mechanism with its inertia and forces, at an instant.
+
+Momenta p belong to the freedoms that no driver moves: p = S . H, the product of a freedom's twist S with the momentum H
+of all that it carries. So p' = S' . H + Q + C^T lam: the first term is the gradient of the kinetic energy of (3.4.2),
+for any coordinates and also for the rotations of a ball joint. C holds the loops, gauges and active contacts, those
+that are open as idle rows: shapes do not depend on which contacts are active. Lanes may stand behind, as in `System`.
+"""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ._drive import Problem
+from ._force.base import AbstractForce, Moment
+from ._force.laws import AbstractContactLaw
+from ._groups import AbstractPose, lanewise, pick, wide
+from ._inertia import AbstractInertia, inertia, turned
+from ._linalg import least_squares, saddle
+from ._mechanism import Mechanism
+from ._system import second
+
+
+class Stance(NamedTuple):
+    """Which contacts are active and where, and on which sides the switches are."""
+
+    on: Bool[Array, "c *lanes"]
+    e1: Int[Array, "c *lanes"]  # the elements of each contact
+    e2: Int[Array, "c *lanes"]
+    s1: Float[Array, "c *lanes"]  # and where on them it was last
+    s2: Float[Array, "c *lanes"]
+    approach: Float[Array, "c *lanes"]  # the speed at which each contact closed
+    side: Float[Array, "n *lanes"]  # the signs of the switches: of the forces, then of the triggers
+
+    @property
+    def where(self) -> tuple[Array, ...]:
+        return self.e1, self.e2, self.s1, self.s2
+
+
+class Frame(NamedTuple):
+    """What holds in a position, whatever the velocity."""
+
+    q: Array
+    X: AbstractPose
+    S: Array  # twists of the freedoms
+    C: Array  # all constraint rows, idle ones zero: loops, gauges, rigid contacts
+    drift: Array  # C v + drift = 0
+    residual: Array
+    gaps: Array  # of all contacts, on their present elements
+    slopes: Array
+    inertia: AbstractInertia
+    M: Array
+
+
+class Instant(NamedTuple):
+    """What holds at an instant."""
+
+    frame: Frame
+    v: Array  # velocities and
+    a: Array  # accelerations of all freedoms
+    lam: Array  # multipliers of the rows of C; for a contact its normal force
+    press: Array  # the normal force of every contact, rigid or compliant
+    gap_rates: Array  # of all contacts, on their present elements
+    gap_rates_dot: Array
+    p: Array  # momenta of the freedoms that are not driven,
+    p_dot: Array
+    q_dot: Array
+    drive: Array  # what the drivers of coordinates push with
+    load: Array  # the forces on all freedoms, gravity included
+    momenta: Array  # of all bodies,
+    momenta_dot: Array
+    scale: Array  # a typical generalised force, scaled as an energy
+
+
+class Plant(eqx.Module):
+    """A mechanism with its drivers, inertia and forces."""
+
+    problem: Problem  # without contacts
+    inertia: AbstractInertia  # of the bodies, in their frames
+    gravity: Float[Array, "dim *lanes"]
+    forces: tuple[AbstractForce, ...]
+    triggers: tuple
+    restitution: Float[Array, "c *lanes"]
+    laws: tuple[AbstractContactLaw | None, ...]
+    names: tuple[tuple[str, ...], tuple[str, ...]] = eqx.field(static=True)
+
+    # structure --------------------------------------------------------------------------------------------------------
+
+    @property
+    def rigid(self) -> np.ndarray:
+        return np.array([law is None for law in self.laws], dtype=bool)
+
+    @property
+    def _outboard(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each pair of freedoms, whether the second is carried by the first (or they are of one joint), with the
+        sign of their product; and the same for the first by the second, where it was not counted."""
+        paths = self.problem.system.layout.paths
+        members = paths != 0
+        n = members.shape[1]
+        carried = np.array(
+            [[bool(members[:, j].any() and (members[:, i] >= members[:, j]).all()) for j in range(n)] for i in range(n)]
+        )
+        sign = np.sign(paths.T @ paths)
+        first = carried & ~(carried.T & (np.arange(n)[:, None] > np.arange(n)[None]))
+        return first * sign, (carried.T & ~first) * sign
+
+    @property
+    def row_sizes(self) -> Float[Array, "m *lanes"]:
+        system, c = self.problem.system, int(self.rigid.sum())
+        sizes = system.row_sizes(self.problem.gauges)
+        return jnp.concatenate([sizes, jnp.broadcast_to(system.size, (c, *system.size.shape))])
+
+    def idle(self, stance: Stance) -> Float[Array, "m *lanes"]:
+        """Ones for the rows of open contacts."""
+        opened = 1.0 - pick(stance.on, np.flatnonzero(self.rigid)).astype(float)
+        m = self.problem.system.row_sizes(self.problem.gauges).shape[0]
+        return jnp.concatenate([jnp.zeros((m, *opened.shape[1:])), opened])
+
+    @property
+    def columns(self) -> Float[Array, "nu *lanes"]:
+        return pick(self.problem.system.column_sizes(), self.problem.unknown)
+
+    def spread(self, unknown: Array, driven: Array) -> Array:
+        """All freedoms from those that are not driven and those that are."""
+        both = jnp.concatenate([unknown, driven])
+        return pick(both, np.argsort([*self.problem.unknown, *self.problem.columns]))
+
+    # positions --------------------------------------------------------------------------------------------------------
+
+    def _geometry(self, q: Array, t: Array, stance: Stance):
+        """Twists, rows of the constraints, their drift; and poses, residuals, gaps, slopes."""
+        problem, system = self.problem, self.problem.system
+        X, phi, S = system.placed(q)
+        r, C = system.equations(X, phi, S, problem.targets(t))
+        drift = jnp.zeros_like(r)
+        if problem.gauges:
+            drift = jnp.concatenate([drift[: len(r) - len(problem.gauges)], problem.drift(t)])
+        gaps, slopes = jnp.zeros((0, *t.shape)), jnp.zeros((0, S.shape[1], *t.shape))
+        if self.laws:
+            gaps, slopes = system.slopes(X, S, stance)
+            rigid = np.flatnonzero(self.rigid)
+            on = pick(stance.on, rigid)
+            r = jnp.concatenate([r, jnp.where(on, pick(gaps, rigid), 0.0)])
+            C = jnp.concatenate([C, jnp.where(on[:, None], pick(slopes, rigid), 0.0)])
+            drift = jnp.concatenate([drift, jnp.zeros((len(rigid), *t.shape))])
+        return (S, C, drift, slopes), (X, r, gaps)
+
+    def _frame(self, q: Array, parts: tuple, more: tuple) -> Frame:
+        (S, C, drift, slopes), (X, r, gaps) = parts, more
+        I = self.inertia.seen(X)  # noqa: E741
+        paths, lanes = self.problem.system.layout.paths, q.ndim - 1
+        F = I.gathered(np.abs(paths)).momentum(S)
+        A = jnp.sum(S[:, :, None] * F[:, None], 0)
+        first, other = (wide(x, lanes) for x in self._outboard)
+        M = jnp.asarray(first * A + other * jnp.swapaxes(A, 0, 1))
+        return Frame(q, X, S, C, drift, r, gaps, slopes, I, M)
+
+    def frame(self, q: Array, t: Array, stance: Stance) -> Frame:
+        """A position."""
+        q = self.problem.place(q, t)
+        return self._frame(q, *self._geometry(q, t, stance))
+
+    def solver(self, frame: Frame, stance: Stance, contacts: bool = True):
+        """The map from forces on the freedoms that are not driven, and what the rows are to be, to their
+        accelerations (or from momenta to velocities), and multipliers. Without contacts, loops and gauges only."""
+        u, D, rows = self.problem.unknown, self.columns, self.row_sizes
+        M, C, idle = pick(pick(frame.M, u), u, 1) * D[:, None] * D[None], pick(frame.C, u, 1), self.idle(stance)
+        if not contacts:
+            m = rows.shape[0] - int(self.rigid.sum())
+            C, rows, idle = C[:m], rows[:m], idle[:m]
+        solve = saddle(M, C * D[None] / rows[:, None], idle)
+
+        def solution(b: Array, g: Array) -> tuple[Array, Array]:
+            x, y = solve(b * D[:, None], g / rows[:, None])
+            return x * D[:, None], -y / rows[:, None]
+
+        return solution
+
+    def project(self, q: Array, t: Array, stance: Stance) -> Array:
+        """q put back on the constraints, by one Newton step: good where it is off by an integration error."""
+        q = self.problem.place(self.problem.system.retract(q, jnp.zeros((len(self.names[0]), *t.shape))), t)
+        (_, C, _, _), (_, r, _) = self._geometry(q, t, stance)
+        if C.shape[0] == 0:
+            return q
+        u, D, rows = self.problem.unknown, self.columns, self.row_sizes
+        J = pick(C, u, 1) * D[None] / rows[:, None]
+        solve = least_squares(jax.lax.stop_gradient(J), refine=1)
+        y = -solve((r / rows)[:, None])[:, 0] * D
+        d = self.spread(y, jnp.zeros((len(self.problem.columns), *t.shape)))
+        return self.problem.system.retract(q, d)
+
+    # motion -----------------------------------------------------------------------------------------------------------
+
+    def driven(self, t: Array) -> Any:
+        """Velocities and accelerations of the driven coordinates."""
+        if not self.problem.columns:
+            return jnp.zeros((0, *t.shape)), jnp.zeros((0, *t.shape))
+        return second(lambda s: self.problem.prescribed(t + s))[1:]
+
+    def moment(self, t: Array, q: Array, v: Array, X: AbstractPose, S: Array) -> Moment:
+        system = self.problem.system
+        return Moment(t, q, v, X, S, system.gauges, system.layout, self.names)
+
+    def _each_force(self, method, t: Array, frame: Frame, v: Array, stance: Stance, zero: Array) -> Array:
+        at, total, begin = self.moment(t, frame.q, v, frame.X, frame.S), zero, 0
+        for force in self.forces:
+            sides = stance.side[begin : begin + force.n_switches]
+            total = total + lanewise(lambda f, at, sides: method(f, at, sides), t.ndim)(force, at, sides)
+            begin += force.n_switches
+        return total
+
+    def compliant(self, frame: Frame, rates: Array, stance: Stance) -> Array:
+        """The forces of the compliant contacts; zero for the others."""
+        lanes = rates.ndim - 1
+        forces = []
+        for k, law in enumerate(self.laws):
+            if law is None:
+                forces.append(jnp.zeros_like(rates[k]))
+                continue
+            call = lanewise(lambda law, *args: law.force(*args), lanes)
+            value = call(law, -frame.gaps[k], -rates[k], stance.approach[k])
+            forces.append(jnp.where(stance.on[k], value, 0.0))
+        return jnp.stack(forces) if forces else rates
+
+    def velocity(self, frame: Frame, solve, p: Array, t: Array) -> Array:
+        """All velocities from the momenta."""
+        u, driven = self.problem.unknown, np.array(self.problem.columns, dtype=int)
+        v_d, _ = self.driven(t)
+        across = jnp.sum(pick(pick(frame.M, u), driven, 1) * v_d[None], 1)
+        held = jnp.sum(pick(frame.C, driven, 1) * v_d[None], 1) + frame.drift
+        return self.spread(solve((p - across)[:, None], -held[:, None])[0][:, 0], v_d)
+
+    def momentum(self, frame: Frame, v: Array) -> Array:
+        """The momenta of the freedoms that are not driven."""
+        return jnp.sum(pick(frame.M, self.problem.unknown) * v[None], 1)
+
+    def instant(self, t: Array, q: Array, p: Array, stance: Stance) -> Instant:
+        """Velocities, accelerations, forces and the canonical right-hand side."""
+        problem, system, lanes = self.problem, self.problem.system, t.ndim
+        u, driven = problem.unknown, np.array(problem.columns, dtype=int)
+        q = problem.place(q, t)
+        still = jnp.zeros((len(self.names[0]), *t.shape))
+
+        def moved(d: Array, s: Array):
+            return self._geometry(system.retract(q, d), t + s, stance)
+
+        parts, push, more = jax.linearize(moved, still, jnp.zeros_like(t), has_aux=True)
+        frame = self._frame(q, parts, more)
+        solve = self.solver(frame, stance)
+        v = self.velocity(frame, solve, p, t)
+        S_dot, C_dot, drift_dot, slopes_dot = push(v, jnp.ones_like(t))
+        a_d = self.driven(t)[1]
+
+        paths = wide(system.layout.paths, lanes)
+        V, A = (jnp.sum(paths * (x * v)[:, None], 2) for x in (frame.S, S_dot))
+        h = frame.inertia.momentum(V)
+        h_dot = frame.inertia.momentum(A) + turned(V, h)
+        wrench = frame.inertia.weight(self.gravity)
+
+        def onto(x: Array) -> Array:
+            """What freedoms carry of a quantity of bodies."""
+            return jnp.sum(paths[None] * x[:, :, None], 1)
+
+        load = jnp.sum(frame.S * onto(wrench), 0)
+        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, v, stance, load)
+        rates = jnp.sum(frame.slopes * v[None], 1)
+        press = self.compliant(frame, rates, stance)
+        load = load + jnp.sum(frame.slopes * press[:, None], 0)
+        bias = jnp.sum(frame.S * onto(h_dot), 0)
+        across = jnp.sum(pick(frame.M, driven, 1) * a_d[None], 1)
+        gamma = jnp.sum(C_dot * v[None], 1) + drift_dot + jnp.sum(pick(frame.C, driven, 1) * a_d[None], 1)
+        net = load - bias - across
+        a_u, lam = solve(pick(net, u)[:, None], -gamma[:, None])
+        a, lam = self.spread(a_u[:, 0], a_d), lam[:, 0]
+        held = jnp.sum(frame.C * lam[:, None], 0)
+        p_dot = pick(load + held + jnp.sum(S_dot * onto(h), 0), u)
+        drive = pick(jnp.sum(frame.M * a[None], 1) + bias - load - held, driven)
+        rigid = np.flatnonzero(self.rigid)
+        if len(rigid):
+            mine = lam[lam.shape[0] - len(rigid) :]
+            press = press + jnp.sum(wide(np.eye(len(self.laws))[rigid], lanes) * mine[:, None], 0)
+        q_dot = jax.jvp(lambda d: system.retract(q, d), (still,), (v,))[1]
+        sizes = jnp.abs(load) + jnp.abs(bias + across)
+        scale = jnp.max(pick(sizes, u) * self.columns, 0, initial=0.0)
+        onward = jnp.sum(frame.slopes * a[None] + slopes_dot * v[None], 1)
+        A_all = A + jnp.sum(paths * (frame.S * a)[:, None], 2)
+        return Instant(
+            frame, v, a, lam, press, rates, onward, self.momentum(frame, v), p_dot, q_dot, drive, load,
+            h, frame.inertia.momentum(A_all) + turned(V, h), scale,
+        )  # fmt: skip
+
+    def energies(self, t: Array, frame: Frame, v: Array, stance: Stance) -> tuple[Array, Array]:
+        """Kinetic and potential energy (of one lane)."""
+        kinetic = jnp.sum(v * jnp.sum(frame.M * v[None], 1)) / 2
+        weight = -jnp.sum(frame.inertia.moment * self.gravity[:, None])
+        return kinetic, self._each_force(lambda f, at, sides: f.potential(at, sides), t, frame, v, stance, weight)
+
+    def rest_load(self, t: Array, frame: Frame, stance: Stance) -> Array:
+        """The forces on all freedoms that would act if all stood still (of one lane)."""
+        paths, still = self.problem.system.layout.paths, jnp.zeros(len(self.names[0]))
+        weight = jnp.sum(paths[None] * frame.inertia.weight(self.gravity)[:, :, None], 1)
+        load = jnp.sum(frame.S * weight, 0)
+        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, still, stance, load)
+        return load + self.compliant(frame, jnp.zeros_like(frame.gaps), stance) @ frame.slopes
+
+    def static_press(self, t: Array, frame: Frame, stance: Stance) -> Array:
+        """The normal forces that would hold if all stood still (3.6.2; of one lane)."""
+        rigid = np.flatnonzero(self.rigid)
+        load = self.rest_load(t, frame, stance)
+        soft = self.compliant(frame, jnp.zeros_like(frame.gaps), stance)
+        _, lam = self.solver(frame, stance)(load[self.problem.unknown][:, None], jnp.zeros((frame.C.shape[0], 1)))
+        return soft.at[rigid].set(lam[lam.shape[0] - len(rigid) :, 0])
+
+    def switches(self, t: Array, q: Array, v: Array, frame: Frame) -> Float[Array, "n *lanes"]:
+        """The switching functions of the forces and the triggers."""
+        at = self.moment(t, q, v, frame.X, frame.S)
+        values = [jnp.zeros((0, *t.shape))]
+        for force in self.forces:
+            if force.n_switches:
+                values.append(lanewise(lambda f, at: f.switches(at), t.ndim)(force, at))
+        for trigger in self.triggers:
+            values.append(lanewise(lambda f, at: f.value(at)[None], t.ndim)(trigger, at))
+        return jnp.concatenate(values)
+
+
+def plant(mech: Mechanism, problem: Problem, triggers: tuple = ()) -> Plant:
+    """A mechanism laid out for dynamics."""
+    plan = problem.system.layout
+    names = sorted(plan.body_numbers, key=plan.body_numbers.__getitem__)
+    laid_out = Plant(
+        problem,
+        inertia([mech.body(name) for name in names], mech.planar),
+        mech.gravity[: 2 if mech.planar else 3],
+        mech.forces,
+        triggers,
+        jnp.stack([c.restitution for c in mech.contacts]) if mech.contacts else jnp.zeros(0),
+        tuple(c.law for c in mech.contacts),
+        (mech.coordinates, tuple(g.name for g in mech.gauges)),
+    )
+    return laid_out

@@ -1,0 +1,281 @@
+"""Simulation: the canonical equations integrated through contacts that form, slide, break and hit."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ._drive import problem as make_problem
+from ._impact import impulses, meeting
+from ._loop import CODES, Course, Options, run
+from ._mechanism import Mechanism
+from ._plant import Instant, Plant, Stance, plant as make_plant
+from ._precision import as_float, is_concrete
+from ._replay import advance, starts
+from ._results import RESULTS
+from ._solution import Log, Solution, Stats
+from ._start import check_start
+from ._state import State, first_stance, state
+from ._trees import frozen
+from ._trigger import Trigger
+
+
+def simulate(
+    mech: Mechanism,
+    state0: State | None,
+    t1: Any,
+    *,
+    ts: Any = None,
+    drive: Mapping[str, Any] | None = None,
+    triggers: Sequence[Trigger] = (),
+    solver: diffrax.AbstractSolver | None = None,
+    rtol: float = 1e-9,
+    atol: float = 1e-9,
+    rest_speed: Any = 1e-4,
+    max_steps: int = 4096,
+    max_events: int = 64,
+    progress_meter: diffrax.AbstractProgressMeter | None = None,
+    throw: bool = True,
+) -> Solution:
+    """How a mechanism moves under its forces, through contacts that form, slide from element to element, break and hit.
+
+    Every change is located as an event: a contact closes where its gap does, with an impulse and the contact's
+    restitution; it opens where its force is zero. Between events the canonical equations (thesis 3.4) are integrated by
+    a solver of diffrax; positions and momenta are put back on the constraints after each step.
+
+    **Arguments:**
+
+    - `mech`: the mechanism, with masses, forces and gravity.
+    - `state0`: where it begins, from [`mbsjax.state`][]; None for the assembled mechanism at rest.
+    - `t1`: when it ends. It begins at `state0.t`.
+    - `ts`: the output times, increasing; by default 201 of them.
+    - `drive`: coordinates or gauges whose motion is prescribed, by name: a function of time, or a number to hold it.
+    - `triggers`: events of your own, [`mbsjax.Trigger`][].
+    - `solver`: any solver of diffrax that estimates its error; `diffrax.Tsit5()` by default. `diffrax.Dopri8()` for
+        tight tolerances, `diffrax.Kvaerno5()` for stiff compliant contacts.
+    - `rtol`, `atol`: tolerances of a step, relative, and absolute in parts of the mechanism's size; for velocities,
+        of that size in the time covered.
+    - `rest_speed`: bodies that part more slowly than this after an impact stay together (3.6.1-4).
+    - `max_steps`, `max_events`: how many to allow.
+    - `progress_meter`: one of diffrax's, for long runs.
+    - `throw`: whether to raise when it does not reach its end. Under `jit` or `vmap`, or with `throw=False`, look at
+        `.result`.
+
+    **Returns:** an [`mbsjax.Solution`][]. It can be differentiated in forward and reverse mode, through all events,
+    with respect to any number of the mechanism, the drivers, the state, and the times; dates of events too.
+
+    !!! Example
+
+        A ball that is dropped from a height of 1 and bounces back without loss.
+
+        >>> import mbsjax as mbs
+        >>> floor = mbs.Profile.chain([mbs.Line((1.0, 0.0), (-1.0, 0.0))], closed=False)  # solid on the left
+        >>> ball = mbs.Mechanism(
+        ...     [mbs.Body("ground", profiles={"floor": floor}),
+        ...      mbs.Body("ball", mass=1.0, profiles={"rim": mbs.disc(0.1)})],
+        ...     [mbs.Prismatic("height", "ground", "ball", axis=(0.0, 1.0), start=1.1),
+        ...      mbs.Contact("bounce", "ground.floor", "ball.rim", restitution=1.0)],
+        ...     gravity=(0.0, -9.81))
+        >>> sol = mbs.simulate(ball, None, 1.0)
+        >>> sol.events.list(mech := ball)[0].kind, round(float(sol["height"].q[-1]), 7)
+        ('impact', 1.0538938)
+    """
+    drive = dict(drive or {})
+    if state0 is None:
+        state0 = state(mech, drive=drive, throw=throw)
+    problem = make_problem(mech, drive)
+    triggers = tuple(triggers)
+    for trigger in triggers:
+        if not isinstance(trigger, Trigger):
+            raise ValueError(f"a trigger of a simulation must be a Trigger, got {trigger!r}")
+    plant = make_plant(mech, problem, triggers)
+    t0, t1 = state0.t, as_float(t1, "the end of a simulation")
+    ts = jnp.linspace(t0, t1, 201) if ts is None else as_float(ts, "the output times")
+    if ts.ndim != 1 or ts.shape[0] == 0:
+        raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
+    if is_concrete(ts, t0, t1):
+        if not bool(jnp.all(jnp.diff(ts) > 0)) or not bool((ts[0] >= t0) & (ts[-1] <= t1)):
+            raise ValueError(f"the output times must increase, from {float(t0):.6g} to {float(t1):.6g}")
+    solver = diffrax.Tsit5() if solver is None else solver
+    watching = bool(mech.contacts) or bool(triggers) or any(f.n_switches for f in mech.forces)
+    options = Options(solver, float(rtol), float(atol), int(max_steps), int(max_events), watching, progress_meter)
+    rest = as_float(rest_speed, "the speed at which contacts rest")
+    looking = throw and is_concrete(plant, state0, ts, t1)
+    if looking:
+        check_begin(mech, plant, state0)
+        check_start(mech, state0.q)
+    found: Any = _simulate(plant, _flags(mech), state0, ts, t1, rest, options)
+    sol = Solution(mech, plant, ts, *found)
+    if looking and bool(sol.result != RESULTS.successful):
+        raise RuntimeError(f"At t = {float(sol.stopped_at):.9g}: {RESULTS[sol.result]}")
+    if throw and not looking:
+        q = sol.result.error_if(sol.q, sol.result != RESULTS.successful)
+        sol = eqx.tree_at(lambda s: s.q, sol, q)
+    return sol
+
+
+def _flags(mech: Mechanism) -> tuple[bool, ...]:
+    return tuple(contact.active for contact in mech.contacts)
+
+
+def check_begin(mech: Mechanism, plant: Plant, state0: State) -> None:
+    """Raises where a state is off the constraints, saying how far, and where an inertia is missing, naming a
+    coordinate."""
+    stance = first_stance(plant, _flags(mech), state0.q)
+    frame, rate, v_d = _begin_values(plant, state0, stance)
+    rows = np.asarray(plant.row_sizes)
+    off = np.abs(np.asarray(frame.residual)) / rows
+    if off.size and off.max() > 1e-6:
+        raise ValueError(
+            f"the positions of the state are off the constraints by {off.max():.3g} (in radians, or parts of the "
+            "mechanism's size): make the state with mbsjax.state(mech, ..., drive=...)"
+        )
+    speeds = np.abs(np.asarray(state0.v)) / np.asarray(plant.problem.system.column_sizes())
+    scale = max(float(speeds.max(initial=0.0)), float(np.abs(np.asarray(rate) / rows).max(initial=0.0)), 1e-300)
+    driven = np.array(plant.problem.columns, dtype=int)
+    miss = np.abs(np.asarray(rate) / rows).max(initial=0.0) / scale
+    apart = np.abs(np.asarray(state0.v)[driven] - np.asarray(v_d)).max(initial=0.0)
+    if miss > 1e-6 or apart > 1e-6 * max(float(np.abs(v_d).max(initial=0.0)), scale):
+        raise ValueError(
+            f"the velocities of the state do not go together with the constraints and drivers: they miss them by "
+            f"{max(miss, apart):.3g}; make the state with mbsjax.state(mech, ..., drive=...)"
+        )
+    u, D = plant.problem.unknown, np.asarray(plant.columns)
+    if len(u) == 0:
+        return
+    J = np.asarray(frame.C)[:, u] * D / rows[:, None]
+    M = np.asarray(frame.M)[np.ix_(u, u)] * D[:, None] * D[None]
+    _, s, V = np.linalg.svd(J, full_matrices=True)
+    free = V[int(np.sum(s > 1e-9 * max(s.max(initial=0.0), 1e-300))) :]
+    weights, vectors = np.linalg.eigh(free @ M @ free.T)
+    if len(weights) and weights[0] <= 1e-13 * max(float(np.trace(M)), 1e-300):
+        loose = int(np.argmax(np.abs(vectors[:, 0] @ free)))
+        raise ValueError(
+            f"nothing has inertia when {mech.coordinates[u[loose]]!r} moves: give the bodies that it moves a mass or "
+            "an inertia, or drive it"
+        )
+
+
+@eqx.filter_jit
+def _begin_values(plant: Plant, state0: State, stance: Stance):
+    frame = plant.frame(state0.q, state0.t, stance)
+    return frame, frame.C @ state0.v + frame.drift, plant.driven(state0.t)[0]
+
+
+def _simulate(
+    plant: Plant, active: tuple[bool, ...], state0: State, ts: Array, t1: Array, rest: Array, options: Options
+):
+    stance = frozen(_first(plant, active, state0, t1))
+    q, p = _begin(plant, state0, stance)
+    plant_, t_, q_, p_, t1_, rest_ = frozen((plant, state0.t, q, p, t1, rest))
+    course = _course(plant_, t_, q_, p_, stance, t1_, rest_, options)
+    begins = starts(plant, state0.t, q, p, course=course, options=options)
+    return _told(plant, begins, course, ts, options)
+
+
+@eqx.filter_jit
+def _first(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> Stance:
+    stance = first_stance(plant, active, state0.q)
+    if not stance.side.shape[0]:
+        return stance
+    q, p = _begin(plant, state0, stance)
+    now = plant.instant(state0.t, q, p, stance)
+    values = plant.switches(state0.t, q, now.v, now.frame)
+    # on its very edge, the side is that of a moment later
+    s = 1e-7 * (t1 - state0.t)
+    later = q + s * now.q_dot
+    there = plant.frame(later, state0.t + s, stance)
+    onward = plant.switches(state0.t + s, later, now.v + s * now.a, there)
+    return stance._replace(side=jnp.where(jnp.where(jnp.abs(values) < 1e-12, onward, values) >= 0, 1.0, -1.0))
+
+
+@eqx.filter_jit
+def _begin(plant: Plant, state0: State, stance: Stance) -> tuple[Array, Array]:
+    q = plant.project(state0.q, state0.t, stance)
+    frame = plant.frame(q, state0.t, stance)
+    v = plant.velocity(frame, plant.solver(frame, stance), plant.momentum(frame, state0.v), state0.t)
+    return frame.q, plant.momentum(frame, v)
+
+
+@eqx.filter_jit
+def _course(
+    plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array, rest: Array, options: Options
+) -> Course:
+    return run(plant, (t, q, p, stance), t1, options, rest)
+
+
+@eqx.filter_jit
+def _told(plant: Plant, begins: tuple, course: Course, ts: Array, options: Options):
+    """Outputs and events, each from the step that it is in."""
+    t_at, q_at, p_at, approach, p_end = begins
+    rows, last, count = course.rows, course.last, course.count
+    n = rows.t.shape[0]
+    stances = jax.tree_util.tree_map(
+        lambda x, y: jnp.concatenate([x, y[None]]).at[count].set(y), rows.stance, last.stance
+    )
+    stances = stances._replace(approach=approach)
+    known = jnp.where(jnp.arange(n + 1) <= count, frozen(t_at), jnp.inf)
+
+    def output(t: Array):
+        k = jnp.clip(jnp.searchsorted(known, frozen(t), side="right") - 1, 0, count)
+        alive = t <= frozen(last.t)
+        stance = jax.tree_util.tree_map(lambda x: x[k], stances)
+        t = jnp.where(alive, t, t_at[k])
+        now = advance(plant, t_at[k], q_at[k], p_at[k], stance, t, options)
+        kinetic, potential = plant.energies(t, now.frame, now.v, stance)
+        residual = jnp.max(jnp.abs(now.frame.residual), initial=0.0)
+        values = (now.frame.q, now.v, now.a, now.p, now.press, now.drive, kinetic, potential, residual)
+        return tuple(jnp.where(alive, x, jnp.nan) for x in values), _seen(plant, now, stance)
+
+    outputs, stance = jax.vmap(output)(ts)
+
+    happened = jnp.isfinite(known[:-1]) & (jnp.arange(n) < count) & (rows.guard >= 0)
+    (which,) = jnp.nonzero(happened, size=options.max_events, fill_value=n)
+    there = which < n
+    k = jnp.where(there, which, 0)
+    c = len(plant.laws)
+
+    def event(k: Array, there: Array):
+        before, after = (jax.tree_util.tree_map(lambda x, j=j: x[j], stances) for j in (k, k + 1))
+        t, q = t_at[k + 1], q_at[k + 1]
+        speeds, energies, v = [], [], []
+        contact = jnp.clip(rows.contact[k], 0, max(c - 1, 0))
+        for stance, p in ((before, p_end[k]), (after, p_at[k + 1])):
+            frame = plant.frame(q, t, stance)
+            v.append(plant.velocity(frame, plant.solver(frame, stance), p, t))
+            energies.append(jnp.sum(v[-1] * (frame.M @ v[-1])) / 2)
+        pi = jnp.zeros(c)
+        pairs = jnp.zeros((2, 2), int)
+        if c:
+            met = meeting(plant, t, q, v[0], after)
+            pi = impulses(met, plant.restitution, rows.struck[k], rows.elastic[k])
+            speeds = [(met.frame.slopes @ x)[contact] for x in v]
+            pairs = jnp.stack([jnp.stack([s.e1[contact], s.e2[contact]]) for s in (before, after)])
+        speeds = jnp.stack(speeds) if c else jnp.zeros(2)
+        told = (q, *v, pi, speeds, jnp.stack(energies))
+        told = tuple(jnp.where(there, x, 0.0) for x in told)
+        date = jnp.where(there, t, jnp.inf)
+        return date, rows.kind[k], jnp.where(there, rows.contact[k], -1), pairs[0], pairs[1], *told, after.on & there
+
+    dates, kind, contact, *rest = jax.vmap(event)(k, there)
+    log = Log(dates, jnp.sum(there), kind, contact, *rest)
+    code = RESULTS.successful
+    for i, name in enumerate(CODES):
+        code = RESULTS.where(course.code == i, getattr(RESULTS, "successful" if name == "stopped" else name), code)
+    stopped = jnp.where(course.code > 0, t_at[count], jnp.inf)
+    stats = Stats(count, course.rejected, course.events)
+    return (*outputs, stance, log, stopped, code, stats)
+
+
+def _seen(plant: Plant, now: Instant, stance: Stance) -> Stance:
+    """Where the contacts are: of the open ones, the closest elements."""
+    if not plant.laws:
+        return stance
+    _, _, places, _ = plant.problem.system.sights(now.frame.X, stance.where, stance.on)
+    e1, e2, s1, s2 = places
+    return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)

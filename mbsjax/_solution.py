@@ -1,0 +1,231 @@
+"""What a simulation tells."""
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from ._events import Event
+from ._mechanism import Mechanism
+from ._modes import EVENTS
+from ._plant import Plant, Stance
+from ._precision import is_concrete
+from ._reaction import Reaction, reaction
+from ._results import RESULTS
+from ._track import AbstractReader, Configuration, GaugeReader, PointReader, PoseReader, Track, TurnReader
+
+
+class ContactForce(NamedTuple):
+    """A contact along a simulation.
+
+    - `q`, `v`: the places q1, q2 on the two profiles and the gap q3 (columns), and the rate of the gap.
+    - `active`: whether it is active.
+    - `force`: its normal force; `static`, the part of it that would be there at rest (3.6.2), `dynamic` the other.
+    - `point`, `normal`: the place on the first profile, and the common normal, out of the first body, in ground.
+    """
+
+    q: Array
+    v: Array
+    active: Array
+    force: Array
+    static: Array
+    point: Array
+    normal: Array
+
+    @property
+    def gap(self) -> Array:
+        return self.q[..., 2]
+
+    @property
+    def dynamic(self) -> Array:
+        return self.force - self.static
+
+
+class Log(eqx.Module):
+    """The events of a simulation. Arrays have room for `max_events`; of these, the first `count` happened, and the
+    others have an infinite `t`. Dates, states and impulses carry derivatives.
+
+    - `t`, `count`: when, and how many.
+    - `kind`: a number of [`mbsjax.EVENTS`][]; `contact`: which contact of the mechanism, or, counted on from there,
+        which switch of a force or which trigger.
+    - `before`, `after`: the numbers of the contact's elements.
+    - `q`, `v_before`, `v_after`: the position, and the velocities on both sides.
+    - `impulse`: of every contact.
+    - `speed`: the rate of the contact's gap before and after.
+    - `energy`: the kinetic energy before and after.
+    - `active`: which contacts are active afterwards.
+    """
+
+    t: Float[Array, " events"]
+    count: Int[Array, ""]
+    kind: Int[Array, " events"]
+    contact: Int[Array, " events"]
+    before: Int[Array, "events 2"]
+    after: Int[Array, "events 2"]
+    q: Float[Array, "events nq"]
+    v_before: Float[Array, "events nv"]
+    v_after: Float[Array, "events nv"]
+    impulse: Float[Array, "events c"]
+    speed: Float[Array, "events 2"]
+    energy: Float[Array, "events 2"]
+    active: Bool[Array, "events c"]
+
+    def list(self, mech: Mechanism, triggers: tuple = ()) -> list[Event]:
+        """The events in words."""
+        kinds = [[p.kinds for p in mech.profiles(c)] for c in mech.contacts]
+        names = [c.name for c in mech.contacts]
+        names += [force.name for force in mech.forces for _ in range(force.n_switches)]
+        names += [trigger.name for trigger in triggers]
+        found = []
+        for i in range(int(self.count)):
+            k = int(self.contact[i])
+            before = after = None
+            if k < len(kinds):
+                before, after = (
+                    tuple((int(e), kinds[k][side][int(e)]) for side, e in enumerate(np.asarray(x[i])))
+                    for x in (self.before, self.after)
+                )
+            found.append(Event(float(self.t[i]), EVENTS[int(self.kind[i])], names[k], before, after, None))
+        return found
+
+
+class Stats(NamedTuple):
+    """How much work it was."""
+
+    steps: Array
+    rejected: Array
+    events: Array
+
+
+class Solution(eqx.Module):
+    """A simulated motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
+
+    - `ts`: the output times.
+    - `q`, `v`, `a`: stored coordinates of all joints, velocities and accelerations of all freedoms.
+    - `p`: the momenta of the freedoms that are not driven.
+    - `kinetic`, `potential`: energies; potential of gravity and springs.
+    - `residual`: the largest residual of a loop, gauge or active contact, in the mechanism's units.
+    - `drive`: what each driver pushes with: of the driven coordinates, in their order.
+    - `events`: an [`mbsjax.Log`][]; `print(sol)` shows it in words.
+    - `stopped_at`: when it ended before its time; infinite if it did not.
+    - `result`: a member of [`mbsjax.RESULTS`][].
+    - `stats`: steps, rejected steps, events.
+
+    `sol["O"]` is a [`mbsjax.Track`][] with the `q`, `v`, `a` of a joint, of one coordinate, or of a gauge; of a contact
+    it is an [`mbsjax.ContactForce`][].
+    """
+
+    mech: Mechanism
+    plant: Plant
+    ts: Float[Array, " times"]
+    q: Float[Array, "times nq"]
+    v: Float[Array, "times nv"]
+    a: Float[Array, "times nv"]
+    p: Float[Array, "times nu"]
+    press: Float[Array, "times c"]
+    drive: Float[Array, "times nd"]
+    kinetic: Float[Array, " times"]
+    potential: Float[Array, " times"]
+    residual: Float[Array, " times"]
+    stance: Stance
+    events: Log
+    stopped_at: Float[Array, ""]
+    result: RESULTS
+    stats: Stats
+
+    def __getitem__(self, name: str) -> Track | ContactForce:
+        if name in [c.name for c in self.mech.contacts]:
+            k = self.mech.contacts.index(self.mech.contact(name))
+            return _contact(self.plant, k, self.ts, self.q, self.v, self.stance, self.press)
+        if name in [g.name for g in self.mech.gauges]:
+            return self._read(GaugeReader(self.mech, name))
+        stored, free = np.array(self.mech.stored(name)), np.array(self.mech.freedoms(name))
+        track = Track(self.q[:, stored], self.v[:, free], self.a[:, free])
+        return Track(*(x[:, 0] if x.shape[1] == 1 else x for x in track))
+
+    def point(self, body: str, point: Any = None) -> Track:
+        """Position, velocity and acceleration in ground of a point of a body: coordinates in the body,
+        or the name of a point; its origin by default."""
+        return self._read(PointReader(self.mech, body, point))
+
+    def orientation(self, body: str) -> Track:
+        """A body's orientation, with its angular velocity and acceleration in ground."""
+        return self._read(TurnReader(self.mech, body))
+
+    def pose(self, body: str) -> Float[Array, "times 4 4"]:
+        """The pose of a body in ground as 4x4 matrices."""
+        reader = PoseReader(self.mech, body)
+        return eqx.filter_jit(jax.vmap(lambda q: reader(q).matrix()))(self.q)
+
+    def at(self, i: int) -> Configuration:
+        """The position at output time number `i`."""
+        return Configuration(self.mech, self.q[i])
+
+    @property
+    def energy(self) -> Float[Array, " times"]:
+        """Kinetic and potential energy together."""
+        return self.kinetic + self.potential
+
+    def momentum(self) -> Float[Array, "times rows"]:
+        """Angular momentum about the origin of ground, then linear momentum, of all bodies together."""
+        return _momentum(self.plant, self.ts, self.q, self.v, self.stance)
+
+    def reaction(self, joint: str) -> Reaction:
+        """What a joint transmits; see [`mbsjax.Reaction`][]."""
+        return reaction(self.mech, self.plant, joint, self.ts, self.q, self.v, self.stance)
+
+    @property
+    def triggers(self) -> tuple:
+        return self.plant.triggers
+
+    def __repr__(self) -> str:
+        lines = [f"Simulation at {len(self.ts)} times of the coordinates {', '.join(self.mech.coordinates)}"]
+        if is_concrete(self.q) and self.q.ndim == 2:
+            lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
+            s = self.stats
+            lines.append(f"  {int(s.steps)} steps, {int(s.rejected)} more tried; largest residual "
+                         f"{float(np.nanmax(self.residual, initial=0.0)):.1e}")  # fmt: skip
+            lines += [f"  {event}" for event in self.events.list(self.mech, self.triggers)]
+            if bool(self.result != RESULTS.successful):
+                lines.append(f"  at t = {float(self.stopped_at):.9g}: {RESULTS[self.result]}")
+        return "\n".join(lines)
+
+    def _read(self, reader: AbstractReader) -> Track:
+        return _tracks(reader, self.q, self.v, self.a)
+
+
+@eqx.filter_jit
+def _tracks(reader: AbstractReader, q: Array, v: Array, a: Array) -> Track:
+    return jax.vmap(reader.track)(q, v, a)
+
+
+@eqx.filter_jit
+def _momentum(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> Array:
+    def one(t: Array, q: Array, v: Array, stance: Stance) -> Array:
+        frame = plant.frame(q, t, stance)
+        V = jnp.sum(plant.problem.system.layout.paths * (frame.S * v)[:, None], 2)
+        return jnp.sum(frame.inertia.momentum(V), 1)
+
+    return jax.vmap(one)(ts, q, v, stance)
+
+
+@eqx.filter_jit
+def _contact(plant: Plant, k: int, ts: Array, q: Array, v: Array, stance: Stance, press: Array) -> ContactForce:
+    system = plant.problem.system
+    touch = system.touch(k)
+
+    def one(t: Array, q: Array, v: Array, stance: Stance) -> tuple:
+        frame = plant.frame(q, t, stance)
+        X_a, X_b = system.touch_poses(frame.X, k)
+        found = touch.meet(touch.relative(X_a, X_b), stance.e1[k], stance.e2[k], stance.s1[k], stance.s2[k])
+        coordinates = jnp.stack([stance.e1[k] + found.s1, stance.e2[k] + found.s2, found.gap])
+        place, plane = touch.A.place(stance.e1[k], found.s1), X_a @ touch.X_A
+        point, normal = (jnp.concatenate([x, jnp.zeros(plane.dim - 2)]) for x in (place.position, place.normal))
+        static = plant.static_press(t, frame, stance)[k]
+        return coordinates, frame.slopes[k] @ v, static, plane.apply(point), plane.rotate(normal)
+
+    coordinates, rate, static, point, normal = jax.vmap(one)(ts, q, v, stance)
+    return ContactForce(coordinates, rate, stance.on[:, k], press[:, k], static, point, normal)
