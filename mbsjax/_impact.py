@@ -129,7 +129,7 @@ def happen(
     met = meeting(plant, t, q, v, candidate)
     near = jnp.abs(met.frame.gaps) < _TOUCHING * system.size
     part = rigid & (held | near | me)
-    hits = part & ~held & (met.rates < 0)
+    hits = part & ~held & ((met.rates < 0) | (me & meets))  # one that rests on its surface is formed
 
     def settled(elastic: Array) -> tuple[Array, Array, Array]:
         struck = complementary(met.G, met.rates * (1 + jnp.where(elastic, plant.restitution, 0.0)), part)
@@ -144,7 +144,7 @@ def happen(
     elastic = elastic & ~(gained > 1e-12 * jnp.abs(pi @ met.rates))
     struck, pi, after = settled(elastic)
     struck, pi = struck & meets, jnp.where(meets, pi, 0.0)
-    still = _STILL * (jnp.max(jnp.abs(met.rates)) + rest_speed)
+    still = _STILL * jnp.max(jnp.abs(met.rates)) + rest_speed  # what parts more slowly stays: the contacts hold it
     closed = hits & ~elastic & (after <= still)
     kept = stance.on & (~part | (after <= still)) & ~(me & shifts)
     on_impact = jnp.where(rigid, closed | kept, stance.on)

@@ -130,11 +130,12 @@ def _written_out(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array
     n = A.shape[0]
     L: list[Array] = []  # columns from the diagonal down
     pivots = []
+    noise = 1e-28 * jnp.max(jnp.stack([A[k, k] for k in range(n)]), 0)
     for k in range(n):
         column = A[k:, k]
         for m in range(k):
             column = column - L[m][k - m] * L[m][k - m :]
-        seen = ~(column[0] <= blind * A[k, k])  # NaN is seen, and told
+        seen = ~(column[0] <= jnp.maximum(blind * A[k, k], noise))  # NaN is seen, and told
         pivot = jnp.sqrt(jnp.where(seen, column[0], 1.0))
         pivots.append((seen, pivot))
         L.append(column / pivot)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ._groups import lanewise
+from ._groups import lanewise, wide
 from ._impact import Blow, happen
 from ._modes import GUARDS
 from ._plant import Instant, Plant, Stance
@@ -24,7 +24,8 @@ from ._stepper import step
 
 CODES = ("successful", "max_steps_reached", "max_events_reached", "step_too_small", "nonfinite", "locked", "stopped")
 
-_STRIDE = 0.1  # the longest step where contacts are watched, in radians, or parts of the mechanism's size
+_STRIDE = 0.3  # the longest step where contacts are watched, in radians, or parts of the mechanism's size
+_FINE = (1e-3, 0.1)  # of that size: elements that are shorter, or longer, do not shorten or lengthen the steps
 _NOISE = 1e-11  # a guard nearer to zero has not left its surface
 _FOUND = 3e-14  # a guard nearer to zero is on it
 _JUMP = 1e-6  # a guard that changes its sign by more than this in no time did not pass through zero
@@ -86,7 +87,6 @@ class _State(NamedTuple):
     fresh: Array  # nothing is known but t, q, p and the stance
     h: Array  # the step to try,
     h_free: Array  # and the one to try after an event
-    control: Any
     lo: Array  # the bracket of an event,
     hi: Array
     g_lo: Array
@@ -168,6 +168,10 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
     def column(of_contacts: np.ndarray) -> np.ndarray:
         return np.pad(of_contacts, (0, count - len(of_contacts))).reshape(-1, *(1,) * lanes)
 
+    paths = wide(system.layout.paths, lanes)
+    finest = jnp.zeros((0, *t0.shape))
+    if c:
+        finest = jnp.clip(system.finest(system.poses(q0)), _FINE[0] * system.size, _FINE[1] * system.size)
     is_gap, is_force = column(gap_guards), column(force_guards)
 
     def of_guard(x: Array, fill: Any) -> Array:
@@ -175,10 +179,11 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
         spread = jnp.repeat(x, GUARDS, 0, total_repeat_length=GUARDS * c)
         return jnp.concatenate([spread, jnp.full((count - GUARDS * c, *x.shape[1:]), fill, x.dtype)])
 
-    def judge(t: Array, h: Array, y0: Array, y1: Array, error: Array, state: Any):
-        keep, _, later, _, state, _ = controller.adapt_step_size(t, t + h, y0, y1, None, error, order, state)
-        start = jnp.where(keep, t + h, t)
-        return keep, later - start, state
+    def judge(t: Array, h: Array, y0: Array, y1: Array, error: Array) -> Any:
+        """Whether a step is good enough, and how long the next one may be. (The controller has no memory.)"""
+        _, state = controller.init(term, t, t + h, y0, h, None, solver.func, order)
+        keep, begin, end, _, _, _ = controller.adapt_step_size(t, t + h, y0, y1, None, error, order, state)
+        return keep, end - begin
 
     def arrive(t: Array, y: Array, stance: Stance):
         """All that is known at the end of a step, put back on the constraints."""
@@ -205,8 +210,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
         else:
             now, g, places, there, off = arrive(t1, taken.y, s.stance)
             g_mid = g
-        keep, h_next, controlled = lanewise(judge, lanes)(
-            s.t, jnp.where(h > 0, h, span), y / units, taken.y / units, taken.error / units, s.control
+        keep, h_next = lanewise(judge, lanes)(
+            s.t, jnp.where(h > 0, h, span), y / units, taken.y / units, taken.error / units
         )
         sound = jnp.isfinite(jnp.sum(taken.y, 0) + jnp.sum(taken.error, 0) + jnp.sum(now.p_dot, 0)) & (off < _OFF)
         keep = jnp.where(sound, keep, False) | s.fresh
@@ -273,8 +278,14 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
         h_dip = jnp.min(jnp.where(dip, where, 1.0), 0, initial=1.0) * h
         stride = jnp.full_like(span, jnp.inf)
         if c:
+            # no further than bodies could come near each other, or than the shortest element
             speed = jnp.max(jnp.abs(now.v / sizes), 0, initial=0.0)
             stride = _STRIDE / jnp.maximum(speed, _STRIDE / span)
+            V = jnp.sum(paths * (now.frame.S * now.v)[:, None], 2)
+            passing = system.passing(now.frame.X, V, tuple(places))
+            open_ = jnp.where(s.stance.on, 0.0, jnp.abs(g[: GUARDS * c : GUARDS])) * system.size
+            room = jnp.maximum(open_, finest)
+            stride = jnp.minimum(stride, jnp.min(room / jnp.maximum(passing, room / span), 0))
         ahead = jnp.minimum(jnp.minimum(h_next, stride), t_end - t1)
         h_new = jnp.select(
             [fail, long, dips, plain, jump, crossing | not_yet],
@@ -307,7 +318,6 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
             fresh=s.fresh & ~active,
             h=h_new,
             h_free=jnp.where(plain, h_next, s.h_free),
-            control=_where(keep & active & ~s.fresh & plain, controlled, s.control),
             lo=jnp.where(commit, 0.0, lo),
             hi=jnp.where(commit | s.fresh, jnp.inf, hi),
             g_lo=g_lo_,
@@ -385,11 +395,9 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
     nothing = jnp.zeros((count, *t0.shape))
     h0 = 1e-3 * span
     y0 = jnp.concatenate([q0, p0])
-    controls = lanewise(lambda t, t1, h, y: controller.init(term, t, t1, y, h, None, solver.func, order)[1], lanes)
-    control = controls(t0, t_end, h0, y0)
     state = _State(
         t0, q0, p0, jnp.zeros_like(y0), stance0, stance0.where, nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
-        jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, control, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
+        jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
         nothing, nothing, none, none, none, none, none, span <= 0,
     )  # fmt: skip
     first = Row(t0, q0, p0, stance0, t0, p0, none, none, none, state.exempt, state.exempt)

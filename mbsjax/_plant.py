@@ -19,7 +19,7 @@ from ._force.base import AbstractForce, Moment
 from ._force.laws import AbstractContactLaw
 from ._groups import AbstractPose, lanewise, pick, wide
 from ._inertia import AbstractInertia, inertia, turned
-from ._linalg import least_squares, saddle
+from ._linalg import definite, product, saddle
 from ._mechanism import Mechanism
 from ._system import second
 
@@ -187,9 +187,11 @@ class Plant(eqx.Module):
             return q
         u, D, rows = self.problem.unknown, self.columns, self.row_sizes
         J = pick(C, u, 1) * D[None] / rows[:, None]
-        solve = least_squares(jax.lax.stop_gradient(J), refine=1)
-        y = -solve((r / rows)[:, None])[:, 0] * D
-        d = self.spread(y, jnp.zeros((len(self.problem.columns), *t.shape)))
+        J = jax.lax.stop_gradient(J)
+        J_T = jnp.swapaxes(J, 0, 1)
+        square = product(J, J_T) + wide(np.eye(J.shape[0]), t.ndim) * self.idle(stance)[:, None]
+        y = product(J_T, definite(square, 1e-12)((r / rows)[:, None]))[:, 0]  # the shortest way
+        d = self.spread(-y * D, jnp.zeros((len(self.problem.columns), *t.shape)))
         return self.problem.system.retract(q, d)
 
     # motion -----------------------------------------------------------------------------------------------------------

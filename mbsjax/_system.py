@@ -279,6 +279,20 @@ class System(eqx.Module):
         each = [jnp.broadcast_to(x, where[0].shape) for x in (w, self.size)]
         return self.each_touch(look, X, *where, *each)
 
+    def finest(self, X: AbstractPose) -> Float[Array, "c *lanes"]:
+        """The shortest element of every contact."""
+        return self.each_touch(lambda touch, X_a, X_b: touch.finest, X)
+
+    def passing(self, X: AbstractPose, V: Float[Array, "rows bodies *lanes"], where: tuple[Array, ...]) -> Array:
+        """How fast the bodies of every contact pass each other at its place, where their twists are V."""
+        numbers = np.array([[self.layout.body_numbers[name] for name in pair] for pair in self.layout.touch_bodies])
+        relative = jnp.swapaxes(pick(V, numbers[:, 1], 1) - pick(V, numbers[:, 0], 1), 0, 1)
+
+        def speed(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, V: Array, e1: Array, s1: Array) -> Array:
+            return touch.passing(X_a, V, e1, s1)
+
+        return self.each_touch(speed, X, relative, where[0], where[2])
+
     def slopes(
         self, X: AbstractPose, S: Float[Array, "rows nv *lanes"], mode: Any
     ) -> tuple[Float[Array, "c *lanes"], Float[Array, "c nv *lanes"]]:

@@ -120,6 +120,27 @@ class Touch(eqx.Module):
         assert found is not None
         return found, there
 
+    def passing(self, X_a: AbstractPose, V: Array, e1: Array, s1: Array) -> Array:
+        """How fast the second body passes a place of the first, where V is its twist relative to that, in ground."""
+        X = X_a @ self.X_A
+        p = X.apply(jnp.concatenate([self.A.place(e1, s1).position, jnp.zeros(X.dim - 2)]))
+        if X.dim == 2:
+            velocity = V[1:] + V[0] * jnp.stack([-p[1], p[0]])
+        else:
+            velocity = V[3:] + jnp.cross(V[:3], p)
+        return jnp.sqrt(jnp.sum(velocity * velocity))
+
+    @property
+    def finest(self) -> Array:
+        """The length of the shortest element; corners do not count, nor do curves."""
+        shortest = []
+        for shape in (self.A, self.B):
+            row = shape.rows
+            curved = jnp.abs(row.radius) * jnp.minimum(jnp.abs(row.turn), 1.0)
+            along = jnp.where(np.array(shape.lines), row.length, curved)
+            shortest.append(jnp.min(jnp.where(along > 0, along, jnp.inf)))
+        return jnp.minimum(*shortest)
+
     def on(self, e1: Array, e2: Array, w: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
         """The elements after a place has left its element by one of four ends (w: 1, 2 those of the first profile's,
         3, 4 those of the second's): two pairs to try, -1 where there is none; and the local coordinate that a new
