@@ -102,8 +102,10 @@ def happen(
     rest_speed: Float[Array, ""],
 ) -> tuple[Blow, Float[Array, " nv"]]:
     """What follows when a guard has reached zero, and the velocities after it. `there` is where each contact might
-    close."""
+    close, and its gap there."""
     system, c = plant.problem.system, len(plant.laws)
+    *where_near, gap = there
+    there = tuple(where_near)
     number, name = jnp.arange(c), EVENTS.index
     switch = guard - GUARDS * c
     is_switch = switch >= 0
@@ -127,7 +129,7 @@ def happen(
 
     candidate = placed(~stance.on | (me & closing), there)
     met = meeting(plant, t, q, v, candidate)
-    near = jnp.abs(met.frame.gaps) < _TOUCHING * system.size
+    near = jnp.abs(gap) < _TOUCHING * system.size
     part = rigid & (held | near | me)
     hits = part & ~held & ((met.rates < 0) | (me & meets))  # one that rests on its surface is formed
 

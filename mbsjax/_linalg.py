@@ -110,7 +110,8 @@ def saddle(
     w = jnp.where(w > 0, w, 1.0)
     inner = definite(M + w * square)
     Y = inner(C_T)
-    outer = definite(w * product(C, Y) + wide(np.eye(m), lanes) * idle[:, None], 1e-12)
+    # a little softness: in a singular position M says where to go; the second pass makes up for it elsewhere
+    outer = definite(w * product(C, Y) + wide(np.eye(m), lanes) * (idle[:, None] + 1e-9), 1e-15)
 
     def once(b: Array, g: Array) -> tuple[Array, Array]:
         x = inner(b + w * product(C_T, g))

@@ -14,12 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ._groups import lanewise, wide
+from ._groups import AbstractPose, lanewise, wide
 from ._impact import Blow, happen
 from ._modes import GUARDS
 from ._plant import Instant, Plant, Stance
 from ._record import Record
 from ._stepper import step
+from ._touch import Touch
 
 
 CODES = ("successful", "max_steps_reached", "max_events_reached", "step_too_small", "nonfinite", "locked", "stopped")
@@ -79,7 +80,7 @@ class _State(NamedTuple):
     p: Array
     f: Array  # the rates of q and p
     stance: Stance
-    there: tuple  # where each contact might close
+    there: tuple  # where each contact might close, and the gap there
     g: Array  # the guards
     rates: Array  # of the gaps
     armed: Array
@@ -105,10 +106,11 @@ def guards(plant: Plant, t: Array, now: Instant, stance: Stance) -> tuple[Array,
     and where each might close."""
     frame, system = now.frame, plant.problem.system
     values = []
-    places, there = list(stance.where), stance.where
+    places, there = list(stance.where), (*stance.where, jnp.zeros_like(stance.s1))
     if plant.laws:
         rigid = plant.rigid.reshape(-1, *(1,) * t.ndim)
         near, ends, places, there = system.sights(frame.X, stance.where, stance.on)
+        there = (*there, near)
         seen = (jnp.abs(near) < 1e3 * system.size) & (near > -_DEEP * system.size) & (rigid | ~stance.on)
         near = jnp.where(seen, near / system.size, 1e3)
         scale = jnp.where(now.scale > 0, now.scale, 1.0) / system.size
@@ -118,6 +120,25 @@ def guards(plant: Plant, t: Array, now: Instant, stance: Stance) -> tuple[Array,
         values.append(six.reshape(-1, *t.shape))
     values.append(plant.switches(t, frame.q, now.v, frame) * stance.side)
     return jnp.concatenate(values), places, there
+
+
+def guard_value(plant: Plant, t: Array, now: Instant, stance: Stance, after: Stance, guard: Array) -> Array:
+    """One of the guards, but for a factor, where it is known which event it led to: nothing is searched for (of one
+    lane)."""
+    c, system = len(plant.laws), plant.problem.system
+    values = [jnp.zeros(0)]
+    if c:
+
+        def ends(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *where: Array) -> Array:
+            met = touch.meet(touch.relative(X_a, X_b), *where)
+            return jnp.stack([met.s1, 1 - met.s1, met.s2, 1 - met.s2])
+
+        X = now.frame.X
+        gaps, four = system.gaps(X, after), system.each_touch(ends, X, *stance.where)
+        press = jnp.where(plant.rigid, now.press, -now.frame.gaps)
+        values.append(jnp.concatenate([gaps[:, None], four, press[:, None]], 1).reshape(-1))
+    values.append(plant.switches(t, now.frame.q, now.v, now.frame))
+    return jnp.concatenate(values)[jnp.maximum(guard, 0)]
 
 
 def run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed: Array) -> Course:
@@ -191,7 +212,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
         now = plant.instant(t, q, y[nq:], stance)
         off = jnp.max(jnp.abs(now.frame.residual / plant.row_sizes), 0, initial=0.0)
         if not options.watching:
-            return now, jnp.zeros((0, *t.shape)), list(stance.where), stance.where, off
+            there = (*stance.where, jnp.zeros_like(stance.s1))
+            return now, jnp.zeros((0, *t.shape)), list(stance.where), there, off
         return now, *guards(plant, t, now, stance), off
 
     def attempt(s: _State) -> tuple[_State, Row, Array]:
@@ -345,7 +367,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
                 new.events > options.max_events,
                 small & ~sound & (off >= _OFF),
                 small & ~sound,
-                small,
+                small | (new.rejected > 20 * options.max_steps + 1000),
                 (new.steps >= options.max_steps) & ~(new.t >= t_end),
             ],
             [
@@ -396,7 +418,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
     h0 = 1e-3 * span
     y0 = jnp.concatenate([q0, p0])
     state = _State(
-        t0, q0, p0, jnp.zeros_like(y0), stance0, stance0.where, nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
+        t0, q0, p0, jnp.zeros_like(y0), stance0, (*stance0.where, stance0.s1), nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
         jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
         nothing, nothing, none, none, none, none, none, span <= 0,
     )  # fmt: skip

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ._impact import impulses, meeting, struck_velocity
-from ._loop import Course, Options, Row, field, guards
+from ._loop import Course, Options, Row, field, guard_value
 from ._plant import Plant, Stance
 from ._precision import is_concrete
 from ._stepper import step
@@ -78,7 +78,7 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
 
             def guard(s: Array) -> Array:
                 later = plant.instant(t1 + s, q1 + rates[0] * s, now.p + rates[1] * s, stance)
-                return guards(plant, t1 + s, later, stance)[0][jnp.maximum(row.guard, 0)]
+                return guard_value(plant, t1 + s, later, stance, then, row.guard)
 
             value, rate = jax.jvp(guard, (jnp.zeros(()),), (jnp.ones(()),))
             lag = -(value - frozen(value)) / jnp.where(rate != 0, frozen(rate), 1.0)

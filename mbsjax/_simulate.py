@@ -101,7 +101,7 @@ def simulate(
     if is_concrete(ts, t0, t1):
         if not bool(jnp.all(jnp.diff(ts) > 0)) or not bool((ts[0] >= t0) & (ts[-1] <= t1)):
             raise ValueError(f"the output times must increase, from {float(t0):.6g} to {float(t1):.6g}")
-    solver = diffrax.Tsit5() if solver is None else solver
+    solver = diffrax.Tsit5() if solver is None else _with_tolerances(solver, rtol, atol)
     watching = bool(mech.contacts) or bool(triggers) or any(f.n_switches for f in mech.forces)
     options = Options(solver, float(rtol), float(atol), int(max_steps), int(max_events), watching, progress_meter)
     rest = as_float(rest_speed, "the speed at which contacts rest")
@@ -117,6 +117,16 @@ def simulate(
         q = sol.result.error_if(sol.q, sol.result != RESULTS.successful)
         sol = eqx.tree_at(lambda s: s.q, sol, q)
     return sol
+
+
+def _with_tolerances(solver: Any, rtol: float, atol: float) -> Any:
+    """An implicit solver whose root finder takes the tolerances of the steps, as `diffrax.diffeqsolve` has it."""
+    if not isinstance(solver, diffrax.AbstractImplicitSolver):
+        return solver
+    theirs, mine = diffrax.Kvaerno5().root_finder, diffrax.PIDController(rtol=rtol, atol=atol)
+    names = [n for n in ("rtol", "atol", "norm") if getattr(solver.root_finder, n) is getattr(theirs, n)]
+    where = lambda s: [getattr(s.root_finder, n) for n in names]
+    return eqx.tree_at(where, solver, [getattr(mine, n) for n in names]) if names else solver
 
 
 def _flags(mech: Mechanism) -> tuple[bool, ...]:
@@ -234,36 +244,7 @@ def _told(plant: Plant, begins: tuple, course: Course, ts: Array, options: Optio
 
     outputs, stance = jax.vmap(output)(ts)
 
-    happened = jnp.isfinite(known[:-1]) & (jnp.arange(n) < count) & (rows.guard >= 0)
-    (which,) = jnp.nonzero(happened, size=options.max_events, fill_value=n)
-    there = which < n
-    k = jnp.where(there, which, 0)
-    c = len(plant.laws)
-
-    def event(k: Array, there: Array):
-        before, after = (jax.tree_util.tree_map(lambda x, j=j: x[j], stances) for j in (k, k + 1))
-        t, q = t_at[k + 1], q_at[k + 1]
-        speeds, energies, v = [], [], []
-        contact = jnp.clip(rows.contact[k], 0, max(c - 1, 0))
-        for stance, p in ((before, p_end[k]), (after, p_at[k + 1])):
-            frame = plant.frame(q, t, stance)
-            v.append(plant.velocity(frame, plant.solver(frame, stance), p, t))
-            energies.append(jnp.sum(v[-1] * (frame.M @ v[-1])) / 2)
-        pi = jnp.zeros(c)
-        pairs = jnp.zeros((2, 2), int)
-        if c:
-            met = meeting(plant, t, q, v[0], after)
-            pi = impulses(met, plant.restitution, rows.struck[k], rows.elastic[k])
-            speeds = [(met.frame.slopes @ x)[contact] for x in v]
-            pairs = jnp.stack([jnp.stack([s.e1[contact], s.e2[contact]]) for s in (before, after)])
-        speeds = jnp.stack(speeds) if c else jnp.zeros(2)
-        told = (q, *v, pi, speeds, jnp.stack(energies))
-        told = tuple(jnp.where(there, x, 0.0) for x in told)
-        date = jnp.where(there, t, jnp.inf)
-        return date, rows.kind[k], jnp.where(there, rows.contact[k], -1), pairs[0], pairs[1], *told, after.on & there
-
-    dates, kind, contact, *rest = jax.vmap(event)(k, there)
-    log = Log(dates, jnp.sum(there), kind, contact, *rest)
+    log = _log(plant, begins, stances, course, options)
     code = RESULTS.successful
     for i, name in enumerate(CODES):
         code = RESULTS.where(course.code == i, getattr(RESULTS, "successful" if name == "stopped" else name), code)
@@ -272,10 +253,54 @@ def _told(plant: Plant, begins: tuple, course: Course, ts: Array, options: Optio
     return (*outputs, stance, log, stopped, code, stats)
 
 
+def _log(plant: Plant, begins: tuple, stances: Stance, course: Course, options: Options) -> Log:
+    """The events, each at the end of its step."""
+    t_at, q_at, p_at, _, p_end = begins
+    rows, n, c = course.rows, course.rows.t.shape[0], len(plant.laws)
+    nv, nq = len(plant.names[0]), q_at.shape[1]
+    if not options.watching:
+        none, zero = jnp.zeros(0, int), jnp.zeros
+        pairs, two = jnp.zeros((0, 2), int), zero((0, 2))
+        count = jnp.zeros((), int)
+        states = (zero((0, nq)), zero((0, nv)), zero((0, nv)), zero((0, c)), two, two, zero((0, c)) > 0)
+        return Log(zero(0), count, none, none, pairs, pairs, *states)
+    happened = (jnp.arange(n) < count) & (rows.guard >= 0)
+    (which,) = jnp.nonzero(happened, size=options.max_events, fill_value=n)
+    there = which < n
+    k = jnp.where(there, which, 0)
+
+    def event(k: Array, there: Array):
+        before, after = (jax.tree_util.tree_map(lambda x, j=j: x[j], stances) for j in (k, k + 1))
+        t, q = t_at[k + 1], q_at[k + 1]
+        contact = jnp.clip(rows.contact[k], 0, max(c - 1, 0))
+
+        def side(stance: Stance, p: Array) -> tuple[Array, Array]:
+            frame = plant.frame(q, t, stance)
+            v = plant.velocity(frame, plant.solver(frame, stance), p, t)
+            return v, jnp.sum(v * (frame.M @ v)) / 2
+
+        both = jax.tree_util.tree_map(lambda *x: jnp.stack(x), before, after)
+        v, energies = jax.vmap(side)(both, jnp.stack([p_end[k], p_at[k + 1]]))
+        speeds, pi = jnp.zeros(2), jnp.zeros(c)
+        pairs = jnp.zeros((2, 2), int)
+        if c:
+            met = meeting(plant, t, q, v[0], after)
+            pi = impulses(met, plant.restitution, rows.struck[k], rows.elastic[k])
+            speeds = (v @ met.frame.slopes.T)[:, contact]
+            pairs = jnp.stack([jnp.stack([s.e1[contact], s.e2[contact]]) for s in (before, after)])
+        told = (q, *v, pi, speeds, energies)
+        told = tuple(jnp.where(there, x, 0.0) for x in told)
+        date = jnp.where(there, t, jnp.inf)
+        return date, rows.kind[k], jnp.where(there, rows.contact[k], -1), pairs[0], pairs[1], *told, after.on & there
+
+    dates, kind, contact, *rest = jax.vmap(event)(k, there)
+    return Log(dates, jnp.sum(there), kind, contact, *rest)
+
+
 def _seen(plant: Plant, now: Instant, stance: Stance) -> Stance:
     """Where the contacts are: of the open ones, the closest elements."""
     if not plant.laws:
         return stance
-    _, _, places, _ = plant.problem.system.sights(now.frame.X, stance.where, stance.on)
-    e1, e2, s1, s2 = places
+    system, X, where = frozen((plant.problem.system, now.frame.X, stance.where))
+    _, _, (e1, e2, s1, s2), _ = system.sights(X, where, stance.on)
     return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)

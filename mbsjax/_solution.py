@@ -9,12 +9,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ._events import Event
+from ._groups import AbstractPose
 from ._mechanism import Mechanism
 from ._modes import EVENTS
 from ._plant import Plant, Stance
 from ._precision import is_concrete
 from ._reaction import Reaction, reaction
 from ._results import RESULTS
+from ._touch import Touch
 from ._track import AbstractReader, Configuration, GaugeReader, PointReader, PoseReader, Track, TurnReader
 
 
@@ -139,7 +141,8 @@ class Solution(eqx.Module):
     def __getitem__(self, name: str) -> Track | ContactForce:
         if name in [c.name for c in self.mech.contacts]:
             k = self.mech.contacts.index(self.mech.contact(name))
-            return _contact(self.plant, k, self.ts, self.q, self.v, self.stance, self.press)
+            every = _contacts(self.plant, self.ts, self.q, self.v, self.stance, self.press)
+            return jax.tree_util.tree_map(lambda x: x[:, k], every)
         if name in [g.name for g in self.mech.gauges]:
             return self._read(GaugeReader(self.mech, name))
         stored, free = np.array(self.mech.stored(name)), np.array(self.mech.freedoms(name))
@@ -213,19 +216,19 @@ def _momentum(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> Ar
 
 
 @eqx.filter_jit
-def _contact(plant: Plant, k: int, ts: Array, q: Array, v: Array, stance: Stance, press: Array) -> ContactForce:
+def _contacts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance, press: Array) -> ContactForce:
     system = plant.problem.system
-    touch = system.touch(k)
+
+    def place(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1: Array, e2: Array, s1: Array, s2: Array) -> tuple:
+        found = touch.meet(touch.relative(X_a, X_b), e1, e2, s1, s2)
+        at, plane = touch.A.place(e1, found.s1), X_a @ touch.X_A
+        point, normal = (jnp.concatenate([x, jnp.zeros(plane.dim - 2)]) for x in (at.position, at.normal))
+        return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap]), plane.apply(point), plane.rotate(normal)
 
     def one(t: Array, q: Array, v: Array, stance: Stance) -> tuple:
         frame = plant.frame(q, t, stance)
-        X_a, X_b = system.touch_poses(frame.X, k)
-        found = touch.meet(touch.relative(X_a, X_b), stance.e1[k], stance.e2[k], stance.s1[k], stance.s2[k])
-        coordinates = jnp.stack([stance.e1[k] + found.s1, stance.e2[k] + found.s2, found.gap])
-        place, plane = touch.A.place(stance.e1[k], found.s1), X_a @ touch.X_A
-        point, normal = (jnp.concatenate([x, jnp.zeros(plane.dim - 2)]) for x in (place.position, place.normal))
-        static = plant.static_press(t, frame, stance)[k]
-        return coordinates, frame.slopes[k] @ v, static, plane.apply(point), plane.rotate(normal)
+        coordinates, point, normal = system.each_touch(place, frame.X, *stance.where)
+        return coordinates, frame.slopes @ v, plant.static_press(t, frame, stance), point, normal
 
     coordinates, rate, static, point, normal = jax.vmap(one)(ts, q, v, stance)
-    return ContactForce(coordinates, rate, stance.on[:, k], press[:, k], static, point, normal)
+    return ContactForce(coordinates, rate, stance.on, press, static, point, normal)

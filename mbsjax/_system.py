@@ -254,7 +254,7 @@ class System(eqx.Module):
         """The closest elements of every contact."""
         return self.each_touch(lambda touch, X_a, X_b: touch.closest(touch.relative(X_a, X_b)), X)
 
-    def gaps(self, X: AbstractPose, mode: Mode) -> Float[Array, "c *lanes"]:
+    def gaps(self, X: AbstractPose, mode: Any) -> Float[Array, "c *lanes"]:
         """The gap of every contact on its present elements."""
 
         def gap(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *where: Array) -> Array:

@@ -1,0 +1,92 @@
+"""A latch that blocks a slide, releases it and stops it again: the topology of the trigger mechanism of the thesis
+(2.2.2, 4.5), with dimensions of its own, since the data of the thesis are lost."""
+
+import itertools
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+import mbsjax as mbs
+
+
+class Finger(eqx.Module):
+    """The torque on the trigger: it follows an angle, which is pulled at `on` and let go at `off`."""
+
+    angle: Float[Array, ""]
+    on: Float[Array, ""]
+    off: Float[Array, ""]
+    ease: Float[Array, ""]
+    stiffness: Float[Array, ""]
+    damping: Float[Array, ""]
+
+    def __init__(self, angle=-0.3, on=0.2, off=0.6, ease=0.06, stiffness=2000.0, damping=40.0):
+        given = (angle, on, off, ease, stiffness, damping)
+        self.angle, self.on, self.off, self.ease, self.stiffness, self.damping = (jnp.asarray(x, float) for x in given)
+
+    def __call__(self, angle: Array, rate: Array, t: Array) -> Array:
+        pull = (jnp.tanh((t - self.on) / self.ease) - jnp.tanh((t - self.off) / self.ease)) / 2
+        return self.stiffness * (self.angle * pull - angle) - self.damping * rate
+
+
+def _chain(*points: tuple[float, float]) -> mbs.Profile:
+    return mbs.Profile.chain([mbs.Line(a, b) for a, b in itertools.pairwise(points)], closed=False)
+
+
+def latch(restitution: float = 0.0) -> mbs.Mechanism:
+    """Six links: ground (L1), the sear L2, the trigger L3, the tripping lever L4, the plunger L5 on the trigger, and
+    the slide L6, which a spring pushes along x. All are loaded by springs, and a `Finger` turns the trigger.
+
+    - Block: the sear's nose holds the first tooth of the slide (C26), and is held by the slide's roof (C26 roof). The
+      tripping lever leans on the sear's pin (C24).
+    - Release: the trigger's finger lifts the sear's tail (C23), the nose goes down and the slide runs. The hook of the
+      tripping lever snaps over the pin, and holds the sear down when the trigger is let go (C24 and C24 stem).
+    - Stop: the slide's lug presses on the plunger (C56), the plunger turns the tripping lever (C45), its hook lets go
+      of the pin, the sear comes up, and its nose stops the second tooth (C26 second).
+
+    C26 and C24 have several places of contact, as in the thesis: each of these is a contact joint of its own. All
+    profiles are two lines, or a disc: contacts of one kind, which compiles fast.
+    """
+    first = _chain((-2.0, -1.0), (0.0, -1.0), (0.0, 0.0))
+    second = _chain((-9.0, -1.0), (-6.0, -1.0), (-6.0, 0.0))
+    roof = _chain((-6.0, 0.0), (-2.0, 0.0), (1.5, 0.0))
+    lug = _chain((5.4, 1.0), (6.4, 0.2), (7.2, 1.0))
+    hook, stem = _chain((-0.7, 4.3), (-0.2, 4.3), (-0.2, 5.2)), _chain((-0.7, 2.5), (-0.7, 3.5), (-0.7, 4.3))
+    tail, arm = _chain((0.5, -0.3), (1.5, -0.3), (3.0, -0.3)), _chain((4.8, 2.0), (4.8, 4.0), (4.8, 5.5))
+    nose, pin = mbs.disc(0.3, (-5.3, 0.0)), mbs.disc(0.2, (-3.0, -1.0))
+    roller, toe = mbs.disc(0.3, (1.2, 2.0)), mbs.disc(0.25, (0.0, -1.5))
+    e = {"restitution": restitution}
+    return mbs.Mechanism(
+        [
+            mbs.Body(
+                "L2", mass=0.5, center=(-1.0, 0.0), inertia=1.0, profiles={"nose": nose, "tail": tail, "pin": pin}
+            ),
+            mbs.Body("L3", mass=0.5, inertia=0.5, profiles={"finger": mbs.disc(0.3, (-2.5, 0.0))}),
+            mbs.Body("L4", mass=0.1, center=(0.0, 2.0), inertia=0.2, profiles={"hook": hook, "stem": stem, "arm": arm}),
+            mbs.Body("L5", mass=0.1, inertia=0.1, profiles={"roller": roller, "toe": toe}),
+            mbs.Body("L6", mass=1.0, profiles={"first": first, "second": second, "roof": roof, "lug": lug}),
+        ],
+        [
+            mbs.Revolute("R12", "ground", "L2", (5.6, -0.3)),
+            mbs.Revolute("R13", "ground", "L3", (10.0, -0.92)),
+            mbs.Revolute("R14", "ground", "L4", (2.6, -6.0)),
+            mbs.Prismatic("P16", "ground", "L6"),
+            mbs.Revolute("R35", "L3", "L5", (-1.5, -0.58)),
+            mbs.Contact("C23", "L2.tail", "L3.finger", **e),
+            mbs.Contact("C45", "L4.arm", "L5.toe", **e),
+            mbs.Contact("C56", "L6.lug", "L5.roller", **e),
+            mbs.Contact("C26", "L6.first", "L2.nose", active=True, **e),
+            mbs.Contact("C26 roof", "L6.roof", "L2.nose", active=True, **e),
+            mbs.Contact("C26 second", "L6.second", "L2.nose", **e),
+            mbs.Contact("C24", "L4.hook", "L2.pin", active=True, **e),
+            mbs.Contact("C24 stem", "L4.stem", "L2.pin", **e),
+        ],
+        [mbs.Angle("plunger", "ground", "L5")],
+        forces=[
+            mbs.Spring("R12", stiffness=20.0, free_length=-1.0, damping=3.0),
+            mbs.Spring("R14", stiffness=10.0, free_length=-1.0, damping=1.0),
+            mbs.Spring("P16", stiffness=2.0, free_length=8.0),
+            mbs.Spring("plunger", stiffness=20.0, damping=1.0),
+            mbs.Actuator("R13", Finger()),
+        ],
+    )

@@ -1,0 +1,103 @@
+"""Derivatives through events and impacts: forward = reverse = differences, for every number of a mechanism."""
+
+import functools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import mbsjax as mbs
+from tests.impacts import PENDULUMS, TWO_TURNS, ball, flat_follower, turning, two_pendulums
+
+
+SIZES = {"max_steps": 160, "max_events": 20}
+G = 9.81
+
+
+def bounced(h):
+    """Where a ball is after a second that is dropped from h and bounces once, and when it does."""
+    mech = ball()
+    sol = mbs.simulate(mech, mbs.state(mech, {"height": h + 0.1}, throw=False), 1.0, ts=jnp.array([1.0]),
+                       max_steps=32, max_events=4, throw=False)  # fmt: skip
+    return sol["height"].q[-1] - 0.1, sol.events.t[0]
+
+
+def height(h):
+    return bounced(h)[0]
+
+
+def test_one_bounce_has_the_slope_of_its_closed_form():
+    """y(T) = v s - g s^2/2 with v = sqrt(2 g h), s = T - v/g: the example that penalty methods get wrong."""
+
+    def exact(h):
+        v = jnp.sqrt(2 * G * h)
+        s = 1.0 - v / G
+        return v * s - G * s**2 / 2
+
+    y, slope = jax.jvp(height, (1.0,), (1.0,))
+    np.testing.assert_allclose(y, exact(1.0), atol=1e-12)
+    np.testing.assert_allclose(slope, 1.42944691807002, atol=1e-10)
+    np.testing.assert_allclose(jax.grad(height)(1.0), slope, atol=1e-12)
+    hs = jnp.linspace(0.7, 1.2, 1000)
+    slopes = jax.jit(jax.vmap(jax.grad(height)))(hs)
+    np.testing.assert_allclose(slopes, jax.vmap(jax.grad(exact))(hs), atol=1e-10)
+
+
+def leaves(mech):
+    """A mechanism as a vector, and back."""
+    numbers, structure = eqx.partition(mech, eqx.is_inexact_array)
+    flat, back = jax.flatten_util.ravel_pytree(numbers)
+    return flat, lambda x: eqx.combine(back(x), structure)
+
+
+def follower_outcome(x, back):
+    """Final state, dates, an impulse and a contact force, of the cam-follower after two turns."""
+    mech, t1 = back(x[:-2]), x[-1]
+    drive = turning(x[-2])
+    state = mbs.state(mech, drive=drive, throw=False)
+    sol = mbs.simulate(mech, state, t1, ts=jnp.array([0.01, t1]) if isinstance(t1, float) else jnp.stack([0.01 + 0 * t1, t1]),
+                       drive=drive, rest_speed=3e-3, throw=False, **SIZES)  # fmt: skip
+    dates = sol.events.t[:4]
+    return jnp.concatenate([sol.q[-1, 1:], sol.v[-1, 1:], dates, sol.events.impulse[1], sol.press[0]])
+
+
+def collision_outcome(x, back):
+    """Final state, date and impulse of two pendulums that collide; the last numbers are the start."""
+    mech = back(x[:-3])
+    state = mbs.state(mech, {"A": x[-3], "B": 0.0}, {"A": x[-2], "B": 0.0}, throw=False)
+    sol = mbs.simulate(mech, state, x[-1], ts=x[-1:], throw=False, max_steps=96, max_events=4)
+    return jnp.concatenate([sol.q[-1], sol.v[-1], sol.events.t[:1], sol.events.impulse[0]])
+
+
+CASES = {
+    "cam-follower": (lambda: flat_follower(), follower_outcome, [110.0, TWO_TURNS], [True]),
+    "two pendulums": (lambda: two_pendulums(PENDULUMS), collision_outcome, [-0.6, 0.3, 0.5], [True]),
+}
+
+
+@functools.cache
+def case(name):
+    build, outcome, more, _ = CASES[name]
+    flat, back = leaves(build())
+    x = jnp.concatenate([flat, jnp.array(more)])
+    read = lambda x: outcome(x, back)
+    return x, jax.jit(read), jax.jit(jax.jacfwd(read)), jax.jit(jax.jacrev(read))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_every_number_of_a_mechanism_through_impacts(name):
+    x, read, forward, reverse = case(name)
+    J = np.asarray(forward(x))
+    assert np.all(np.isfinite(J))
+    scale = np.abs(J).max(1, keepdims=True)
+    np.testing.assert_allclose(np.asarray(reverse(x)) / scale, J / scale, atol=1e-9)
+    moves = np.flatnonzero(np.abs(J).max(0) > 0)
+    assert len(moves) >= 10
+    for i in moves:
+        h = 1e-5 * max(1e-2, abs(float(x[i])))
+        values = [np.asarray(read(x.at[i].add(k * h))) for k in (-2, -1, 1, 2)]
+        slope = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)
+        np.testing.assert_allclose(slope / scale[:, 0], J[:, i] / scale[:, 0], atol=1e-5)
