@@ -10,6 +10,7 @@ figure; with `--check` it exits with 1 if an aim is missed.
 """
 
 import argparse
+import importlib
 import sys
 import time
 
@@ -17,6 +18,7 @@ import diffrax
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 import mbsjax as mbs
 from tests.impacts import FLAT, flat_follower, turning
@@ -33,7 +35,7 @@ REST = 1e-3
 
 def four_bar() -> mbs.Mechanism:
     """Crank 1, coupler 2, rocker 1.5, ground 1.8: uniform rods of 1 kg a metre."""
-    rod = lambda name, l: mbs.Body(name, mass=l, center=(l / 2, 0.0), inertia=l**3 / 12)
+    rod = lambda name, long: mbs.Body(name, mass=long, center=(long / 2, 0.0), inertia=long**3 / 12)
     return mbs.Mechanism(
         [rod("crank", 1.0), rod("coupler", 2.0), rod("rocker", 1.5)],
         [
@@ -54,8 +56,7 @@ def swing(state: mbs.State, rtol: float) -> mbs.Solution:
 
 def exudyn_four_bar(q: np.ndarray, h: float) -> tuple[float, float]:
     """The final crank angle by Exudyn's generalised-alpha solver with steps h, and the time that takes."""
-    import exudyn as exu
-    import exudyn.itemInterface as eii
+    exu, eii = (importlib.import_module(name) for name in ("exudyn", "exudyn.itemInterface"))
 
     container = exu.SystemContainer()
     system = container.AddSystem()
@@ -65,15 +66,15 @@ def exudyn_four_bar(q: np.ndarray, h: float) -> tuple[float, float]:
     starts = {"crank": np.zeros(2), "rocker": np.array([1.8, 0.0])}
     starts["coupler"] = np.array([np.cos(q[0]), np.sin(q[0])])
     bodies, nodes = {}, {}
-    for name, l in lengths.items():
+    for name, long in lengths.items():
         a = angles[name]
-        place = [*(starts[name] + l / 2 * np.array([np.cos(a), np.sin(a)])), a]
+        place = [*(starts[name] + long / 2 * np.array([np.cos(a), np.sin(a)])), a]
         nodes[name] = system.AddNode(eii.NodeRigidBody2D(referenceCoordinates=place))
         bodies[name] = system.AddObject(
-            eii.ObjectRigidBody2D(physicsMass=l, physicsInertia=l**3 / 12, nodeNumber=nodes[name])
+            eii.ObjectRigidBody2D(physicsMass=long, physicsInertia=long**3 / 12, nodeNumber=nodes[name])
         )
         middle = system.AddMarker(eii.MarkerBodyPosition(bodyNumber=bodies[name], localPosition=[0, 0, 0]))
-        system.AddLoad(eii.Force(markerNumber=middle, loadVector=[0, -9.81 * l, 0]))
+        system.AddLoad(eii.Force(markerNumber=middle, loadVector=[0, -9.81 * long, 0]))
 
     def marker(body, x: float, y: float = 0.0):
         return system.AddMarker(eii.MarkerBodyPosition(bodyNumber=body, localPosition=[x, y, 0]))
@@ -101,9 +102,12 @@ def exudyn_four_bar(q: np.ndarray, h: float) -> tuple[float, float]:
 
 def mujoco_four_bar(q: np.ndarray, h: float) -> tuple[float, float]:
     """The final crank angle by MuJoCo's Runge-Kutta with steps h, and the time that takes."""
-    import mujoco
+    mujoco = importlib.import_module("mujoco")
 
-    rod = lambda l: f'<inertial pos="{l / 2} 0 0" mass="{l}" diaginertia="{l**3 / 12} {l**3 / 12} {l**3 / 12}"/>'
+    def rod(long: float) -> str:
+        J = long**3 / 12
+        return f'<inertial pos="{long / 2} 0 0" mass="{long}" diaginertia="{J} {J} {J}"/>'
+
     model = mujoco.MjModel.from_xml_string(f"""<mujoco><compiler angle="radian" autolimits="true"/>
     <option timestep="{h}" integrator="RK4" gravity="0 -9.81 0" iterations="100" tolerance="1e-14"/>
     <worldbody>
@@ -135,9 +139,8 @@ def beside_others() -> None:
     for rtol in (1e-5, 1e-7, 1e-9):
         swing(state, rtol)
         angle = float(swing(state, rtol)["A"].q[-1])
-        print(
-            f"  {f'mbsjax, tolerance {rtol:.0e}':24}{abs(angle - truth):12.1e}{best(lambda r=rtol: swing(state, r).q, 3):10.3f}"
-        )
+        took = best(lambda r=rtol: swing(state, r).q, 3)
+        print(f"  {f'mbsjax, tolerance {rtol:.0e}':24}{abs(angle - truth):12.1e}{took:10.3f}")
     for name, run in (("Exudyn", exudyn_four_bar), ("MuJoCo", mujoco_four_bar)):
         for h in (1e-2, 1e-3, 1e-4):
             try:
@@ -252,7 +255,7 @@ def by_hand(p: dict):
         0,
         jnp.full(24, jnp.inf),
     )
-    t, y, _, _, _, _, _, _, _, n, events, log = jax.lax.while_loop(
+    _, y, _, _, _, _, _, _, _, n, events, log = jax.lax.while_loop(
         lambda s: (s[0] < END) & (s[9] < 2000), attempt, start
     )
     return y[0], y[1], log, events, n
@@ -279,9 +282,8 @@ def cams(lanes: int) -> float:
         batch, compile_batch = compiled(jax.vmap(model), many)
         results[name] = jax.block_until_ready(batch(many))
         times[name] = best(lambda batch=batch: batch(many), 3)
-        print(
-            f"  {f'{name}, {lanes} variants in one call':40}{compile_batch:10.1f}{times[name]:10.3f}{lanes / times[name]:12.0f}"
-        )
+        label, rate = f"{name}, {lanes} variants in one call", lanes / times[name]
+        print(f"  {label:40}{compile_batch:10.1f}{times[name]:10.3f}{rate:12.0f}")
     _, _, dates, count, stats = results["mbsjax"]
     _, _, dates2, count2, tries = results["two states by hand"]
     same = np.asarray(count == count2)
@@ -299,7 +301,7 @@ def gradients() -> tuple[float, float]:
     """How many times as long as the value its gradient takes, in reverse mode; and each parameter in forward mode."""
     p = {k: jnp.asarray(v) for k, v in {**FLAT, "restitution": 0.3}.items()}
     final = lambda p: follower(p)[0]
-    flat, back = jax.flatten_util.ravel_pytree(p)
+    flat, back = ravel_pytree(p)
     value, _ = compiled(final, p)
     reverse, compile_reverse = compiled(jax.grad(final), p)
     forward, compile_forward = compiled(jax.jacfwd(lambda x: final(back(x))), flat)
@@ -308,7 +310,7 @@ def gradients() -> tuple[float, float]:
     print("(c) gradients of the flat follower's final position, 8 parameters, relative to the value")
     print(f"  reverse {r:.2f} (compile {compile_reverse:.0f} s), forward {f:.2f}, {f / len(flat):.2f} a parameter "
           f"(compile {compile_forward:.0f} s)")  # fmt: skip
-    a, b = jax.flatten_util.ravel_pytree(reverse(p))[0], forward(flat)
+    a, b = ravel_pytree(reverse(p))[0], forward(flat)
     print(f"  they agree to {float(jnp.max(jnp.abs(a - b) / jnp.max(jnp.abs(b)))):.1e}")
     return r, f / len(flat)
 

@@ -39,8 +39,6 @@ class Options(NamedTuple):
     """How to integrate."""
 
     solver: diffrax.AbstractSolver
-    rtol: float
-    atol: float
     max_steps: int
     max_events: int
     watching: bool  # whether there is anything to watch
@@ -141,13 +139,14 @@ def guard_value(plant: Plant, t: Array, now: Instant, stance: Stance, after: Sta
     return jnp.concatenate(values)[jnp.maximum(guard, 0)]
 
 
-def run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed: Array) -> Course:
-    """The course of a motion from `start` (t, q, p, stance). Under `vmap`, lanes are put behind all other axes."""
+def run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options) -> Course:
+    """The course of a motion from `start` (t, q, p, stance); `limits` are rtol, atol and the speed that counts as rest.
+    Under `vmap`, lanes are put behind all other axes."""
     numbers, structure = eqx.partition(plant, eqx.is_array)
 
     @jax.custom_batching.custom_vmap
-    def go(numbers, start, t_end, rest_speed):
-        return _run(eqx.combine(numbers, structure), start, t_end, options, rest_speed)
+    def go(numbers, start, t_end, limits):
+        return _run(eqx.combine(numbers, structure), start, t_end, limits, options)
 
     @go.def_vmap
     def _(n, batched, *args):
@@ -158,7 +157,7 @@ def run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed: 
         results = jax.tree_util.tree_map(lambda x: jnp.moveaxis(x, -1, 0), results)
         return results, jax.tree_util.tree_map(lambda _: True, results)
 
-    return go(numbers, start, t_end, rest_speed)
+    return go(numbers, start, t_end, limits)
 
 
 def field(t: Array, y: Array, args: tuple[Plant, Stance]) -> Array:
@@ -169,7 +168,8 @@ def field(t: Array, y: Array, args: tuple[Plant, Stance]) -> Array:
     return jnp.concatenate([now.q_dot, now.p_dot])
 
 
-def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed: Array) -> Course:
+def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options) -> Course:
+    rtol, atol, rest_speed = limits
     t0, q0, p0, stance0 = start
     lanes, c = t0.ndim, len(plant.laws)
     system, solver = plant.problem.system, options.solver
@@ -179,7 +179,6 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
     shortest = 1e-12 * span
     units = _units(plant, t0, q0, stance0, span)
     sizes = system.column_sizes()
-    controller = diffrax.PIDController(rtol=options.rtol, atol=options.atol)
     term: Any = diffrax.ODETerm(field)  # pyright: ignore
     order: Any = solver.order(term)
     gap_guards = np.arange(GUARDS * c) % GUARDS == 0
@@ -200,8 +199,9 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
         spread = jnp.repeat(x, GUARDS, 0, total_repeat_length=GUARDS * c)
         return jnp.concatenate([spread, jnp.full((count - GUARDS * c, *x.shape[1:]), fill, x.dtype)])
 
-    def judge(t: Array, h: Array, y0: Array, y1: Array, error: Array) -> Any:
+    def judge(rtol: Array, atol: Array, t: Array, h: Array, y0: Array, y1: Array, error: Array) -> Any:
         """Whether a step is good enough, and how long the next one may be. (The controller has no memory.)"""
+        controller = diffrax.PIDController(rtol=rtol, atol=atol)
         _, state = controller.init(term, t, t + h, y0, h, None, solver.func, order)
         keep, begin, end, _, _, _ = controller.adapt_step_size(t, t + h, y0, y1, None, error, order, state)
         return keep, end - begin
@@ -233,7 +233,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
             now, g, places, there, off = arrive(t1, taken.y, s.stance)
             g_mid = g
         keep, h_next = lanewise(judge, lanes)(
-            s.t, jnp.where(h > 0, h, span), y / units, taken.y / units, taken.error / units
+            rtol, atol, s.t, jnp.where(h > 0, h, span), y / units, taken.y / units, taken.error / units
         )
         sound = jnp.isfinite(jnp.sum(taken.y, 0) + jnp.sum(taken.error, 0) + jnp.sum(now.p_dot, 0)) & (off < _OFF)
         keep = jnp.where(sound, keep, False) | s.fresh
@@ -417,8 +417,9 @@ def _run(plant: Plant, start: tuple, t_end: Array, options: Options, rest_speed:
     nothing = jnp.zeros((count, *t0.shape))
     h0 = 1e-3 * span
     y0 = jnp.concatenate([q0, p0])
+    there = (*stance0.where, stance0.s1)
     state = _State(
-        t0, q0, p0, jnp.zeros_like(y0), stance0, (*stance0.where, stance0.s1), nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
+        t0, q0, p0, jnp.zeros_like(y0), stance0, there, nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
         jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
         nothing, nothing, none, none, none, none, none, span <= 0,
     )  # fmt: skip

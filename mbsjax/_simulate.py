@@ -34,8 +34,8 @@ def simulate(
     drive: Mapping[str, Any] | None = None,
     triggers: Sequence[Trigger] = (),
     solver: diffrax.AbstractSolver | None = None,
-    rtol: float = 1e-9,
-    atol: float = 1e-9,
+    rtol: Any = 1e-9,
+    atol: Any = 1e-9,
     rest_speed: Any = 1e-4,
     max_steps: int = 4096,
     max_events: int = 64,
@@ -101,15 +101,15 @@ def simulate(
     if is_concrete(ts, t0, t1):
         if not bool(jnp.all(jnp.diff(ts) > 0)) or not bool((ts[0] >= t0) & (ts[-1] <= t1)):
             raise ValueError(f"the output times must increase, from {float(t0):.6g} to {float(t1):.6g}")
-    solver = diffrax.Tsit5() if solver is None else _with_tolerances(solver, rtol, atol)
+    chosen: Any = _with_tolerances(solver or diffrax.Tsit5(), rtol, atol)
     watching = bool(mech.contacts) or bool(triggers) or any(f.n_switches for f in mech.forces)
-    options = Options(solver, float(rtol), float(atol), int(max_steps), int(max_events), watching, progress_meter)
-    rest = as_float(rest_speed, "the speed at which contacts rest")
+    options = Options(chosen, int(max_steps), int(max_events), watching, progress_meter)
+    limits = [as_float(x, f"`{name}`") for x, name in ((rtol, "rtol"), (atol, "atol"), (rest_speed, "rest_speed"))]
     looking = throw and is_concrete(plant, state0, ts, t1)
     if looking:
         check_begin(mech, plant, state0)
         check_start(mech, state0.q)
-    found: Any = _simulate(plant, _flags(mech), state0, ts, t1, rest, options)
+    found: Any = _simulate(plant, _flags(mech), state0, ts, t1, jnp.stack(limits), options)
     sol = Solution(mech, plant, ts, *found)
     if looking and bool(sol.result != RESULTS.successful):
         raise RuntimeError(f"At t = {float(sol.stopped_at):.9g}: {RESULTS[sol.result]}")
@@ -119,7 +119,7 @@ def simulate(
     return sol
 
 
-def _with_tolerances(solver: Any, rtol: float, atol: float) -> Any:
+def _with_tolerances(solver: Any, rtol: Any, atol: Any) -> Any:
     """An implicit solver whose root finder takes the tolerances of the steps, as `diffrax.diffeqsolve` has it."""
     if not isinstance(solver, diffrax.AbstractImplicitSolver):
         return solver
@@ -178,12 +178,12 @@ def _begin_values(plant: Plant, state0: State, stance: Stance):
 
 
 def _simulate(
-    plant: Plant, active: tuple[bool, ...], state0: State, ts: Array, t1: Array, rest: Array, options: Options
+    plant: Plant, active: tuple[bool, ...], state0: State, ts: Array, t1: Array, limits: Array, options: Options
 ):
     stance = frozen(_first(plant, active, state0, t1))
     q, p = _begin(plant, state0, stance)
-    plant_, t_, q_, p_, t1_, rest_ = frozen((plant, state0.t, q, p, t1, rest))
-    course = _course(plant_, t_, q_, p_, stance, t1_, rest_, options)
+    plant_, t_, q_, p_, t1_, limits_ = frozen((plant, state0.t, q, p, t1, limits))
+    course = _course(plant_, t_, q_, p_, stance, t1_, limits_, options)
     begins = starts(plant, state0.t, q, p, course=course, options=options)
     return _told(plant, begins, course, ts, options)
 
@@ -214,15 +214,15 @@ def _begin(plant: Plant, state0: State, stance: Stance) -> tuple[Array, Array]:
 
 @eqx.filter_jit
 def _course(
-    plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array, rest: Array, options: Options
+    plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array, limits: Array, options: Options
 ) -> Course:
-    return run(plant, (t, q, p, stance), t1, options, rest)
+    return run(plant, (t, q, p, stance), t1, limits, options)
 
 
 @eqx.filter_jit
 def _told(plant: Plant, begins: tuple, course: Course, ts: Array, options: Options):
     """Outputs and events, each from the step that it is in."""
-    t_at, q_at, p_at, approach, p_end = begins
+    t_at, q_at, p_at, approach, _ = begins
     rows, last, count = course.rows, course.last, course.count
     n = rows.t.shape[0]
     stances = jax.tree_util.tree_map(
@@ -261,10 +261,9 @@ def _log(plant: Plant, begins: tuple, stances: Stance, course: Course, options: 
     if not options.watching:
         none, zero = jnp.zeros(0, int), jnp.zeros
         pairs, two = jnp.zeros((0, 2), int), zero((0, 2))
-        count = jnp.zeros((), int)
         states = (zero((0, nq)), zero((0, nv)), zero((0, nv)), zero((0, c)), two, two, zero((0, c)) > 0)
-        return Log(zero(0), count, none, none, pairs, pairs, *states)
-    happened = (jnp.arange(n) < count) & (rows.guard >= 0)
+        return Log(zero(0), jnp.zeros((), int), none, none, pairs, pairs, *states)
+    happened = (jnp.arange(n) < course.count) & (rows.guard >= 0)
     (which,) = jnp.nonzero(happened, size=options.max_events, fill_value=n)
     there = which < n
     k = jnp.where(there, which, 0)

@@ -1,6 +1,7 @@
-"""The main job in one go: `python -m mbsjax.demo` analyses a four-bar, a slider-crank, and a cam with its follower.
+"""The main job in one go: `python -m mbsjax.demo` analyses a four-bar, a slider-crank, and a cam with its follower, and
+simulates the cam with a spring that is too weak to keep its follower on it.
 
-Prints a table for each and writes a picture under `out/`.
+Prints a table for each and writes pictures under `out/`.
 """
 
 import itertools
@@ -41,22 +42,28 @@ def slider_crank(p: dict) -> mbs.Mechanism:
 
 def cam_follower(p: dict) -> mbs.Mechanism:
     """The cam of the thesis 4.4, an arc and three lines with corners between them, and a roller whose centre moves on
-    x."""
+    x. For dynamics, a mass m of the follower and a spring k that presses it on, compressed by c where the roller's
+    centre would be on the cam's."""
     e, R, l, w = (p[k] for k in ("e", "R", "l", "w"))  # noqa: E741
     corners = [(e, R), (-l, w), (-l, -w), (e, -R)]
     arc = mbs.Arc.between(corners[3], corners[0], (e, 0.0))
     rim = mbs.Profile.chain([arc, *(mbs.Line(a, b) for a, b in itertools.pairwise(corners))])
     return mbs.Mechanism(
-        [mbs.Body("cam", profiles={"rim": rim}), mbs.Body("follower", profiles={"roller": mbs.disc(p["r"])})],
+        [
+            mbs.Body("cam", profiles={"rim": rim}),
+            mbs.Body("follower", mass=p.get("m", 0.0), profiles={"roller": mbs.disc(p["r"])}),
+        ],
         [
             mbs.Revolute("O", "ground", "cam"),
             mbs.Prismatic("guide", "ground", "follower", start=45.0),
-            mbs.Contact("C23", "cam.rim", "follower.roller", active=True),
+            mbs.Contact("C23", "cam.rim", "follower.roller", active=True, restitution=p.get("restitution", 0.0)),
         ],
+        forces=[mbs.Spring("guide", stiffness=p["k"], free_length=-p["c"])] if "k" in p else [],
     )
 
 
 CAM = {"e": 15.0, "R": 20.0, "l": 35.0, "w": 10.0, "r": 5.0}
+SPRUNG = {**CAM, "m": 0.15, "k": 0.35, "c": 5.0, "restitution": 0.2}  # with k = 1.5 the contact is kept
 FOUR_BAR = {"crank": 1.0, "coupler": 3.0, "rocker": 2.5, "ground": 3.5, "height": 1.0}
 SLIDER_CRANK = {"crank": 1.0, "rod": 3.0}
 
@@ -99,6 +106,66 @@ def cam_table(motion: mbs.Motion) -> None:
         row = (events.q[i, guide], events.v_after[i, guide], events.a_before[i, guide], events.a_after[i, guide])
         numbers = "".join(f"{float(x):{w}.6f}" for x, w in zip(row, (12, 12, 20, 12)))
         print(f"  {event.t:12.6f}{numbers}   {event.before[0][1]} -> {event.after[0][1]}")
+
+
+def lost_contact(p: dict, outputs: int = 721) -> mbs.Solution:
+    """One turn of the cam at 0.5 rad/s under a spring that is too weak."""
+    drive = {"O": mbs.constant_speed(-0.5)}
+    mech, t1 = cam_follower(p), 4 * jnp.pi
+    return mbs.simulate(
+        mech, mbs.state(mech, drive=drive, throw=False), t1, ts=jnp.linspace(0.0, t1, outputs), drive=drive,
+        rest_speed=1e-2, max_steps=512, max_events=48, throw=False,
+    )  # fmt: skip
+
+
+def event_table(sol: mbs.Solution) -> None:
+    print(f"\nThe same cam with a weak spring, k = {SPRUNG['k']}: the follower is thrown off and comes back\n")
+    print(f"  {'t':>12}{'lift':>12}{'gap rate before':>17}{'after':>12}{'impulse':>12}   event")
+    log = sol.events
+    for i, event in enumerate(log.list(sol.mech)):
+        row = (log.q[i, 1], log.speed[i, 0], log.speed[i, 1], log.impulse[i, 0])
+        numbers = "".join(f"{float(x) + 0.0:{w}.6f}" for x, w in zip(row, (12, 17, 12, 12)))
+        where = f" {event.before[0][1]} -> {event.after[0][1]}" if event.kind == "transition" else ""
+        print(f"  {event.t:12.6f}{numbers}   {event.kind}{where}")
+    contact = sol["C23"]
+    assert isinstance(contact, mbs.ContactForce)
+    least = float(jnp.min(contact.gap)), float(jnp.min(contact.force))
+    print(f"  {int(sol.stats.steps)} steps; smallest gap {least[0]:.1e}, smallest force {least[1]:.1e}")
+
+
+def return_date(k: jax.Array) -> jax.Array:
+    """When the follower first comes back."""
+    log = lost_contact({**SPRUNG, "k": k}, 2).events
+    hits = (log.kind == mbs.EVENTS.index("impact")) | (log.kind == mbs.EVENTS.index("closed"))
+    return log.t[jnp.argmax(hits)]
+
+
+def draw_lost_contact(path: pathlib.Path, sol: mbs.Solution, kept: mbs.Motion) -> None:
+    """Lift, gap and contact force, with the events."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(3, 1, figsize=(9, 9), sharex=True, layout="constrained")
+    contact, log = sol["C23"], sol.events
+    assert isinstance(contact, mbs.ContactForce)
+    axes[0].plot(kept.ts, kept["guide"].q, color="0.7", label="cam: lift of a follower that stays on")
+    axes[0].plot(sol.ts, sol["guide"].q, color="tab:blue", label="follower")
+    axes[1].plot(sol.ts, contact.gap, color="tab:green", label="gap q3")
+    axes[2].plot(sol.ts, contact.force, color="tab:red", label="contact force")
+    axes[2].plot(sol.ts, jnp.where(contact.active, contact.static, jnp.nan), "--", color="0.5", label="its static part")
+    for i, event in enumerate(log.list(sol.mech)):
+        style = {"impact": ("tab:red", "-"), "closed": ("k", "-"), "released": ("tab:green", "-")}
+        color, line = style.get(event.kind, ("0.8", ":"))
+        for axis in axes:
+            axis.axvline(event.t, color=color, lw=0.7, ls=line)
+        if event.kind in style:
+            axes[0].annotate(event.kind, (event.t, float(log.q[i, 1])), rotation=60, fontsize=7)
+    for axis in axes:
+        axis.grid(alpha=0.3)
+        axis.legend(loc="upper right")
+    axes[0].set(title=f"Cam of the thesis 4.4 with a weak spring (k = {SPRUNG['k']})")
+    axes[2].set(xlabel="time", xlim=(0, float(sol.ts[-1])))
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
 
 
 def draw_cam(left, right, motion: mbs.Motion) -> None:
@@ -176,10 +243,15 @@ def main() -> int:
     table("Slider-crank: slider travel P over one turn of the crank", slider, "P", slider_slopes)
     cam = mbs.kinematics(cam_follower(CAM), {"O": mbs.constant_speed(-0.5)}, 2 * ts)
     cam_table(cam)
+    sol = lost_contact(SPRUNG)
+    event_table(sol)
+    date, slope = jax.jvp(return_date, (jnp.asarray(SPRUNG["k"]),), (jnp.ones(()),))
+    print(f"  it first comes back at t = {float(date):.9f}; d(that)/dk = {float(slope):+.6f}")
     path = pathlib.Path("out") / "demo.png"
     try:
         picture(path, {"Four-bar": (rocker, "D"), "Slider-crank": (slider, "P")}, cam)
-        print(f"\npicture: {path}")
+        draw_lost_contact(path.with_name("lost_contact.png"), sol, cam)
+        print(f"\npictures: {path}, {path.with_name('lost_contact.png')}")
     except ImportError:
         print('\nno picture: matplotlib is missing (pip install "mbsjax[plots]")')
     print(f"done in {time.perf_counter() - start:.1f} s")

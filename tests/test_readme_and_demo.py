@@ -10,12 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import mbsjax.demo as mbs_demo
+
 
 ROOT = pathlib.Path(__file__).parent.parent
 
 
 def test_examples_of_the_readme_print_what_they_say(capsys):
-    first, second, third = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    first, second, third, fourth = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     names = {}
     exec(compile(first, "README.md", "exec"), names)
     printed = [float(x) for x in capsys.readouterr().out.split()]
@@ -32,6 +34,10 @@ def test_examples_of_the_readme_print_what_they_say(capsys):
     assert f"t = {date:.9g}: contact 'C23' transition (arc 0 - circle 0 -> point 1 - circle 0)" in words
     lift, *place = (float(x) for x in words.splitlines()[-1].replace("[", "").replace("]", "").split())
     np.testing.assert_allclose([lift, *place], [40.0, 0.5, 0.5, 0.0], atol=1e-9)
+    exec(compile(fourth, "README.md", "exec"), names)
+    numbers = [float(x) for x in re.findall(r"Array\((.*?), dtype", capsys.readouterr().out)]
+    bounce = lambda h: 0.1 + 2 * jnp.sqrt(2 * 9.81 * h) - 3 * h - 9.81 / 2  # v s - g s^2 / 2, s = 1 - v / g
+    np.testing.assert_allclose(numbers, [bounce(1.0), jax.grad(bounce)(1.0)], atol=1e-7)
 
 
 @pytest.mark.slow
@@ -39,7 +45,14 @@ def test_demo_prints_its_tables_and_writes_its_picture(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "mbsjax.demo"], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    assert (tmp_path / "out" / "demo.png").stat().st_size > 10_000
+    for name in ("demo.png", "lost_contact.png"):
+        assert (tmp_path / "out" / name).stat().st_size > 10_000
+    told = re.search(r"comes back at t = (\S+); d\(that\)/dk = (\S+)", done.stdout)
+    assert told is not None
+    dates = [float(line.split()[0]) for line in done.stdout.splitlines() if re.search(r"(impact|closed)$", line)]
+    np.testing.assert_allclose(float(told[1]), dates[0], atol=1e-6)
+    later, earlier = (float(mbs_demo.return_date(mbs_demo.SPRUNG["k"] + h)) for h in (1e-5, -1e-5))
+    np.testing.assert_allclose(float(told[2]), (later - earlier) / 2e-5, rtol=1e-5)
     rows = [line.split() for line in done.stdout.splitlines() if re.match(r"\s+\d+\s+-?\d+\.\d{6}", line)]
     assert len(rows) == 14
     # the slider-crank, 1 and 3: travel and its rates at a crank angle of 60 degrees

@@ -57,8 +57,8 @@ def follower_outcome(x, back):
     mech, t1 = back(x[:-2]), x[-1]
     drive = turning(x[-2])
     state = mbs.state(mech, drive=drive, throw=False)
-    sol = mbs.simulate(mech, state, t1, ts=jnp.array([0.01, t1]) if isinstance(t1, float) else jnp.stack([0.01 + 0 * t1, t1]),
-                       drive=drive, rest_speed=3e-3, throw=False, **SIZES)  # fmt: skip
+    ts = jnp.stack([0.01 + 0 * t1, t1])
+    sol = mbs.simulate(mech, state, t1, ts=ts, drive=drive, rest_speed=3e-3, throw=False, **SIZES)
     dates = sol.events.t[:4]
     return jnp.concatenate([sol.q[-1, 1:], sol.v[-1, 1:], dates, sol.events.impulse[1], sol.press[0]])
 
