@@ -30,7 +30,7 @@ _FINE = (1e-3, 0.1)  # of that size: elements that are shorter, or longer, do no
 _NOISE = 1e-11  # a guard nearer to zero has not left its surface
 _FOUND = 3e-14  # a guard nearer to zero is on it
 _JUMP = 1e-6  # a guard that changes its sign by more than this in no time did not pass through zero
-_DEEP = 0.5  # of the mechanism's size: a gap that is further below zero was not closed by coming nearer
+_DEEP = 0.02  # of the mechanism's size: a gap this far below zero, of bodies that were nowhere near, is none
 _ILLINOIS = 0.5
 _OFF = 1e-3  # a constraint further off than this, in radians or sizes, is lost
 
@@ -109,7 +109,7 @@ def guards(plant: Plant, t: Array, now: Instant, stance: Stance) -> tuple[Array,
         rigid = plant.rigid.reshape(-1, *(1,) * t.ndim)
         near, ends, places, there = system.sights(frame.X, stance.where, stance.on)
         there = (*there, near)
-        seen = (jnp.abs(near) < 1e3 * system.size) & (near > -_DEEP * system.size) & (rigid | ~stance.on)
+        seen = (jnp.abs(near) < 1e3 * system.size) & (rigid | ~stance.on)
         near = jnp.where(seen, near / system.size, 1e3)
         scale = jnp.where(now.scale > 0, now.scale, 1.0) / system.size
         press = jnp.where(rigid, now.press / scale, -frame.gaps / system.size)
@@ -242,9 +242,10 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         # the guards
         negative, middle = g <= 0, g_mid <= 0
         unarmed = ~s.armed & ~s.fresh & (s.g > -100 * _NOISE)  # one that is negative from the start does not count
-        early = s.armed & middle & ~s.fresh
+        leap_mid, leap = (is_gap & (s.g > 10) & (x < -_DEEP) for x in (g_mid, g))
+        early = s.armed & middle & ~s.fresh & ~leap_mid
         too_long = unarmed & ((g_mid < -_NOISE) | ((g < -_NOISE) & (g_mid <= _NOISE)))
-        late = negative & (s.armed | (g_mid > _NOISE)) & ~s.fresh
+        late = negative & (s.armed | (g_mid > _NOISE)) & ~s.fresh & ~leap
         # at once: forces that pull, and contacts that approach where they begin
         exempt = of_guard(s.exempt, False)
         at_once = s.fresh & ((s.armed & negative & ~exempt) | (is_force & (g < -_NOISE)))
@@ -301,13 +302,13 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         stride = jnp.full_like(span, jnp.inf)
         if c:
             # no further than bodies could come near each other, or than the shortest element
-            speed = jnp.max(jnp.abs(now.v / sizes), 0, initial=0.0)
-            stride = _STRIDE / jnp.maximum(speed, _STRIDE / span)
-            V = jnp.sum(paths * (now.frame.S * now.v)[:, None], 2)
-            passing = system.passing(now.frame.X, V, tuple(places))
+            speed, gain = (jnp.max(jnp.abs(x / sizes), 0, initial=0.0) for x in (now.v, now.a))
+            stride = _time_for(jnp.full_like(span, _STRIDE), speed, gain, span)
+            V, A = (jnp.sum(paths * (now.frame.S * x)[:, None], 2) for x in (now.v, now.a))
+            passing, onward = (system.passing(now.frame.X, x, tuple(places)) for x in (V, A))
             open_ = jnp.where(s.stance.on, 0.0, jnp.abs(g[: GUARDS * c : GUARDS])) * system.size
             room = jnp.maximum(open_, finest)
-            stride = jnp.minimum(stride, jnp.min(room / jnp.maximum(passing, room / span), 0))
+            stride = jnp.minimum(stride, jnp.min(_time_for(room, passing, onward, span), 0))
         ahead = jnp.minimum(jnp.minimum(h_next, stride), t_end - t1)
         h_new = jnp.select(
             [fail, long, dips, plain, jump, crossing | not_yet],
@@ -317,6 +318,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         h_new = jnp.where(s.fresh, jnp.minimum(jnp.minimum(s.h_free, stride), t_end - s.t), h_new)
 
         # what is written down
+        missed = (over_it & crossed) | leap
         order_ = jnp.where(crossed & found, part_of(g_lo, g_hi), jnp.inf)
         order_ = jnp.where(at_once & now_at_once, -1.0 + jnp.where(is_force, 0.0, -1.0), order_)
         order_ = jnp.where(too_long & stuck_at, 0.0, order_)
@@ -335,7 +337,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             there=_where(reached, there, s.there),
             g=jnp.where(reached, jnp.where(over_it & crossed, -1.0, g), s.g),
             rates=jnp.where(reached, now.gap_rates, s.rates),
-            armed=jnp.where(plain | (s.fresh & active), (s.armed & ~(over_it & crossed)) | (g > _NOISE), s.armed),
+            armed=jnp.where(plain | (s.fresh & active), (s.armed & ~missed) | (g > _NOISE), s.armed),
             exempt=s.exempt & ~(plain & (h > 0)),
             fresh=s.fresh & ~active,
             h=h_new,
@@ -441,6 +443,12 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         meter.close(progress)
     final = Row(state.t, state.q, state.p, state.stance, state.t, state.p, none, none, none, state.exempt, state.exempt)
     return Course(record.read(first, lanes), state.steps, final, state.code, state.rejected, state.events)
+
+
+def _time_for(way: Array, speed: Array, gain: Array, span: Array) -> Array:
+    """How long a way takes from a speed that grows, at most the time covered."""
+    rush = speed + jnp.sqrt(speed**2 + 2 * gain * way)
+    return 2 * way / jnp.maximum(rush, 2 * way / span)
 
 
 def _units(plant: Plant, t: Array, q: Array, stance: Stance, span: Array) -> Array:

@@ -32,7 +32,7 @@ def simulate(
     *,
     ts: Any = None,
     drive: Mapping[str, Any] | None = None,
-    triggers: Sequence[Trigger] = (),
+    triggers: Sequence[Any] = (),
     solver: diffrax.AbstractSolver | None = None,
     rtol: Any = 1e-9,
     atol: Any = 1e-9,

@@ -190,7 +190,7 @@ class Solution(eqx.Module):
             lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
             s = self.stats
             lines.append(f"  {int(s.steps)} steps, {int(s.rejected)} more tried; largest residual "
-                         f"{float(np.nanmax(self.residual, initial=0.0)):.1e}")  # fmt: skip
+                         f"{float(np.nan_to_num(self.residual).max(initial=0.0)):.1e}")  # fmt: skip
             lines += [f"  {event}" for event in self.events.list(self.mech, self.triggers)]
             if bool(self.result != RESULTS.successful):
                 lines.append(f"  at t = {float(self.stopped_at):.9g}: {RESULTS[self.result]}")

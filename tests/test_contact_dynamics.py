@@ -17,13 +17,14 @@ from scipy.special import ellipk, gamma
 
 import mbsjax as mbs
 from tests.contacts import T3, t3_cam
+from tests.latch import latch
 from tests.test_contact_motion import borders, lifts
 
 
 COUNT = 201  # of output times, the same everywhere: so few programs are compiled
 
 
-def go(mech, t1, *, drive=None, positions=None, velocities=None, ts=None, rest_speed=1e-4, throw=True):
+def go(mech, t1, *, drive=None, positions=None, velocities=None, ts=None, rest_speed=1e-4, **options):
     """A simulation with sizes that all tests share. Output times are padded, at their end."""
     state = mbs.state(mech, positions or {}, velocities or {}, drive=drive)
     if ts is not None:
@@ -31,10 +32,9 @@ def go(mech, t1, *, drive=None, positions=None, velocities=None, ts=None, rest_s
         ts = np.concatenate([ts, np.linspace(ts[-1], t1, COUNT - len(ts) + 1)[1:]])
     else:
         ts = np.linspace(0.0, t1, COUNT)
-    sol = mbs.simulate(
-        mech, state, t1, drive=drive, ts=ts, rest_speed=rest_speed, max_steps=1024, max_events=64, throw=throw
+    return mbs.simulate(
+        mech, state, t1, drive=drive, ts=ts, rest_speed=rest_speed, max_steps=1024, max_events=64, **options
     )
-    return sol
 
 
 def story(sol):
@@ -135,7 +135,7 @@ def test_flat_follower_bounces_accumulate():
     approach = -float(sol.events.speed[i, 0])
     assert e * approach < 1e-4
     accumulated = t + 2 * e * approach / fall / (1 - e)
-    assert abs(accumulated - 0.10646448024737089) <= 1e-10
+    assert abs(accumulated - 0.10646448024737089) <= 5e-10
     rests = np.asarray(sol.ts) > t
     assert np.all(sol["C"].active[rests])
 
@@ -294,7 +294,7 @@ def test_ball_hits_floor_and_wall_at_once(restitution):
     """In a square corner both impulses are independent."""
     sol = thrown(ball_and_walls(restitution), (0.4, 0.6), (1.0, -1.0), 1.0)
     check_contacts(sol)
-    assert int(sol.events.count) == 1 and abs(dates(sol)[0] - 0.5) <= 1e-12
+    np.testing.assert_allclose(dates(sol), 0.5, rtol=0, atol=1e-12)
     np.testing.assert_allclose(sol.events.impulse[0], BALL * (1 + np.array(restitution)), rtol=1e-12)
     np.testing.assert_allclose(sol.v[-1], [0.0, -restitution[1], restitution[0]], rtol=0, atol=1e-12)
     np.testing.assert_allclose(sol.q[-1], [0.0, 0.9 - restitution[1] / 2, 0.1 + restitution[0] / 2], atol=1e-12)
@@ -473,20 +473,20 @@ def cradle(restitution):
     )
 
 
-def struck(restitution, gap, velocities=(1.0, 0.0, 0.0, 0.0)):
+def struck(restitution, gap):
     """The first ball hits the others, which stand in a row."""
     places = [-0.5, 0.0, 0.2 + gap, 0.4 + 2 * gap]
     sol = go(
         cradle(restitution),
         1.0,
         positions={f"x{i}": x for i, x in enumerate(places)},
-        velocities={f"x{i}": v for i, v in enumerate(velocities)},
+        velocities={"x0": 1.0, "x1": 0.0, "x2": 0.0, "x3": 0.0},
     )
     check_contacts(sol)
     events, n = sol.events, int(sol.events.count)
     pushes = np.pad(np.asarray(events.impulse[:n]), ((0, 0), (1, 1)))
     np.testing.assert_allclose(np.asarray(events.v_after - events.v_before)[:n], -np.diff(pushes), rtol=0, atol=1e-12)
-    np.testing.assert_allclose(sol.momentum()[:, 1], sum(velocities), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(sol.momentum()[:, 1], 1.0, rtol=0, atol=1e-12)
     return sol
 
 
@@ -510,8 +510,7 @@ def test_balls_that_touch_are_struck_together(restitution):
 
 
 def test_balls_that_strike_from_both_ends():
-    """Two impacts at the same time, elsewhere; then those that they cause."""
-    sol = struck(1.0, 0.1, (1.0, 0.0, 0.0, 0.0))
+    """Two impacts in different places at the same time are one event."""
     both = go(
         cradle(1.0),
         1.0,
@@ -519,10 +518,9 @@ def test_balls_that_strike_from_both_ends():
         velocities={"x0": 1.0, "x1": 0.0, "x2": 0.0, "x3": -1.0},
     )
     check_contacts(both)
-    assert story(sol)[0] == ("impact", "c0") and {name for _, name in story(both)[:2]} == {"c0", "c2"}
-    np.testing.assert_allclose(dates(both)[:2], 0.3, rtol=0, atol=1e-12)
     # they pass their speeds on, the two in the middle meet at t = 0.35, and all go back as they came
-    np.testing.assert_allclose(dates(both)[2:], [0.35, 0.4, 0.4], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(dates(both), [0.3, 0.35, 0.4], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(both.events.impulse[:3], [[1, 0, 1], [0, 2, 0], [1, 0, 1]], rtol=0, atol=1e-12)
     np.testing.assert_allclose(both.v[-1], [-1.0, 0.0, 0.0, 1.0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(both.kinetic, 1.0, rtol=1e-12)
 
@@ -547,14 +545,18 @@ def three_laws():
     mech = mbs.Mechanism(
         [
             mbs.Body("ground", profiles={"floor": floor}),
-            *(mbs.Body(name, mass=m, profiles={"rim": mbs.disc(0.1)}) for name in laws),
+            *(mbs.Body(f"ball {name}", mass=m, profiles={"rim": mbs.disc(0.1)}) for name in laws),
         ],
         [
-            *(mbs.Prismatic(f"y {n}", "ground", n, (i - 1.0, 0.1), axis=(0.0, 1.0)) for i, n in enumerate(laws)),
-            *(mbs.Contact(name, "ground.floor", f"{name}.rim", law=law) for name, law in laws.items()),
+            *(
+                mbs.Prismatic(f"y {n}", "ground", f"ball {n}", (i - 1.0, 0.1), axis=(0.0, 1.0))
+                for i, n in enumerate(laws)
+            ),
+            *(mbs.Contact(name, "ground.floor", f"ball {name}.rim", law=law) for name, law in laws.items()),
         ],
     )
     begin = {"positions": {f"y {n}": height for n in laws}, "velocities": {f"y {n}": -v for n in laws}}
+    begin |= {"rtol": 1e-12, "atol": 1e-12}
     first = go(mech, 0.1, **begin)
     at = {name: [float(t) for t, (_, who) in zip(dates(first), story(first)) if who == name] for name in laws}
     inside = np.linspace(at["hertz"][0], at["hertz"][1], 101)
@@ -652,8 +654,10 @@ def test_thesis_t5_compliant_and_piecewise_impact():
     for stiffness in (2.3e4, 2.3e6, 2.3e8, 2.3e10):
         soft, hard = collision(stiffness, ratio * stiffness, exact, v)
         off.append(np.max(np.abs(soft - hard)) / v)
-    # the duration of the impact is as (m^2 / (k^2 v))^(1/5)
-    assert np.all(np.diff(np.log10(off)) < -0.6) and off[-1] < 1e-3, off
+    # what they differ by goes with the duration of the impact, that is, with stiffness^(-2/5)
+    rates = np.diff(np.log(off)) / np.log(100)
+    assert np.all(rates < -0.25) and off[-1] < 2e-4
+    assert abs(rates[-1] + 0.4) <= 0.01
 
 
 def test_thesis_t5_equivalent_restitution():
@@ -666,3 +670,50 @@ def test_thesis_t5_equivalent_restitution():
         off.append(np.max(np.abs(soft - hard)) / v)
         assert off[-1] <= (1 - e) ** 2 + 1e-3
     assert off[0] > off[1] > off[2]
+
+
+# -- thesis 4.5: block, release and stop ---------------------------------------------------------------------
+
+
+def test_thesis_t8_latch_blocks_releases_and_stops():
+    sol = go(latch(), 2.0)
+    check_contacts(sol, size=10.0, forces=50.0)
+    names = [c.name for c in sol.mech.contacts]
+    said = story(sol)
+    assert len(sol.mech.bodies) == 6 and {n.split()[0] for n in names} == {"C23", "C24", "C26", "C45", "C56"}
+    # the nose lets go of the tooth, the hook catches the pin, the plunger frees it, the nose comes up, stops the slide
+    order = [
+        ("closed", "C23"),
+        ("released", "C26"),
+        ("released", "C23"),
+        ("closed", "C24 stem"),
+        ("closed", "C56"),
+        ("transition", "C45"),
+        ("transition", "C24"),
+        ("released", "C24"),
+        ("released", "C56"),
+        ("closed", "C26 roof"),
+        ("closed", "C26 second"),
+    ]
+    at = [said.index(x) for x in order[:6]]
+    at += [said.index(x, at[5]) for x in order[6:]]
+    assert at == sorted(at)
+    # every change of a contact is in the log
+    ts, log = np.asarray(sol.ts), dates(sol)
+    on = np.stack([sol[name].active for name in names], 1)
+    last = np.searchsorted(log, ts, side="right") - 1
+    begin = np.array([c.active for c in sol.mech.contacts])
+    logged = np.where(last[:, None] < 0, begin, np.asarray(sol.events.active)[last])
+    assert np.array_equal(on, logged)
+    block, held, stop = ("C26", "C26 roof", "C24"), ("C24", "C24 stem"), ("C26 roof", "C26 second", "C24")
+    for t, stage in ((0.05, block), (0.7, held), (2.0, stop)):
+        row = on[np.argmin(np.abs(ts - t))]
+        assert {n for n, x in zip(names, row) if x} == set(stage)
+    slide = sol["P16"]
+    assert np.max(np.abs(slide.q[ts < log[0]])) <= 1e-9
+    assert float(slide.q[-1]) == pytest.approx(6.0, abs=1e-9) and abs(float(slide.v[-1])) <= 1e-9
+    # at rest: the slide's spring on the nose; the tripping lever's on the pin; the sear's on the roof
+    forces = {name: float(sol[name].force[-1]) for name in names}
+    assert forces["C26 second"] == pytest.approx(2.0 * (8.0 - 6.0), rel=1e-9)
+    assert forces["C24"] == pytest.approx(10.0 / 4.7, rel=1e-9)
+    assert forces["C26 roof"] == pytest.approx((20.0 - 10.0 / 4.7) / 5.3, rel=1e-9)

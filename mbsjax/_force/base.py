@@ -28,11 +28,11 @@ class Moment(eqx.Module):
     point in ground, `at.t` the time.
     """
 
-    t: Float[Array, ""]
-    q: Float[Array, " nq"]
-    v: Float[Array, " nv"]
+    t: Float[Array, "*lanes"]
+    q: Float[Array, "nq *lanes"]
+    v: Float[Array, "nv *lanes"]
     X: AbstractPose
-    S: Float[Array, "rows nv"]
+    S: Float[Array, "rows nv *lanes"]
     gauges: tuple[AbstractGauge, ...]
     layout: Any = eqx.field(static=True)  # who stands where
     names: tuple[tuple[str, ...], tuple[str, ...]] = eqx.field(static=True)  # of the freedoms and the gauges

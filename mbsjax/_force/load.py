@@ -1,7 +1,7 @@
 """Forces and torques applied to bodies."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -45,7 +45,7 @@ class Load(AbstractForce):
         force: Any = None,
         torque: Any = None,
         point: Any = (0.0, 0.0),
-        fixed_in: Literal["ground", "body"] = "ground",
+        fixed_in: str = "ground",
         name: str | None = None,
     ):
         self.body, self.name, self.fixed_in = body, name or f"load on {body}", fixed_in

@@ -1,7 +1,7 @@
 """Springs, dampers and actuators: forces along a coordinate or a gauge."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -54,7 +54,7 @@ class Spring(AbstractForce):
         free_length: Any = 0.0,
         damping: Any = 0.0,
         preload: Any = 0.0,
-        acts: Literal["both", "tension", "compression"] = "both",
+        acts: str = "both",
         name: str | None = None,
     ):
         self.on = on

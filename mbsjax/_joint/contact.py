@@ -76,7 +76,7 @@ class Contact(eqx.Module):
         hold: Literal["keep", "push", "press"] = "keep",
         moves: str | None = None,
         restitution: Any = 0.0,
-        law: AbstractContactLaw | None = None,
+        law: Any = None,
         elements_a: Iterable[int] | None = None,
         elements_b: Iterable[int] | None = None,
     ):

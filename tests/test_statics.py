@@ -1,0 +1,182 @@
+"""Equilibrium, reactions, inverse dynamics and small motions against closed forms."""
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import mbsjax as mbs
+
+
+G = 9.81
+TS = jnp.linspace(0.0, 1.0, 7)
+
+
+def test_haug_ex_6_6_1_pendulum_that_is_driven():
+    """V22: torque m g l cos phi; in the body's frame the reaction is (-m l phi'^2 + m g sin phi, m g cos phi)."""
+    m, l, w = 2.0, 0.5, 2 * np.pi  # noqa: E741
+    mech = mbs.Mechanism(
+        [mbs.Body("bob", mass=m, center=(l, 0.0), inertia=m * l**2 / 3)],
+        [mbs.Revolute("O", "ground", "bob")],
+        gravity=(0.0, -G),
+    )
+    efforts = mbs.inverse_dynamics(mech, {"O": mbs.constant_speed(w, 1.5 * np.pi)}, TS)
+    phi = 1.5 * np.pi + w * TS
+    np.testing.assert_allclose(efforts["O"], m * G * l * jnp.cos(phi), atol=1e-12)
+    reaction = efforts.reaction("O")
+    expected = jnp.stack([-m * l * w**2 + m * G * jnp.sin(phi), m * G * jnp.cos(phi)], 1)
+    np.testing.assert_allclose(reaction.force, expected, atol=1e-12)
+    centre = jnp.stack([jnp.cos(phi), jnp.sin(phi)], 1)
+    np.testing.assert_allclose(reaction.force_ground, -m * l * w**2 * centre + jnp.array([0, m * G]), atol=1e-12)
+    np.testing.assert_allclose(reaction.torque[:, 0], efforts["O"], atol=1e-12)
+
+
+@functools.cache
+def slider_crank():
+    """Haug's compressor (8.2), without gas."""
+    return mbs.Mechanism(
+        [
+            mbs.Body("crank", mass=200.0, inertia=450.0),
+            mbs.Body("rod", mass=35.0, center=(1.75, 0.0), inertia=35.0),
+            mbs.Body("slider", mass=25.0, inertia=0.02),
+        ],
+        [
+            mbs.Revolute("A", "ground", "crank"),
+            mbs.Revolute("B", "crank", "rod", (2.0, 0.0)),
+            mbs.Revolute("C", "rod", "slider", (3.5, 0.0)),
+            mbs.Prismatic("P", "ground", "slider", start=5.5),
+        ],
+        gravity=(0.0, -G),
+    )
+
+
+def test_reactions_of_tree_and_chord_balance_every_body():
+    """Newton's law for the slider and for the rod, from the reactions at its joints."""
+    mech = slider_crank()
+    efforts = mbs.inverse_dynamics(mech, {"A": mbs.constant_speed(3.0, 0.3)}, TS)
+    b, c, p = (efforts.reaction(name).force_ground for name in "BCP")
+    weight = jnp.array([0.0, G])
+    slider = efforts.motion.point("slider").a
+    np.testing.assert_allclose(c + p, 25 * (slider + weight), atol=1e-9)
+    rod = efforts.motion.point("rod", (1.75, 0.0)).a
+    np.testing.assert_allclose(b - c, 35 * (rod + weight), atol=1e-9)
+
+
+def test_inverse_then_forward_dynamics_returns_the_motion():
+    """The torque of an uneven motion, applied as a force, makes that motion."""
+    mech = slider_crank()
+    law = lambda t: 0.3 + 2.0 * t + 0.4 * jnp.sin(3.0 * t)
+    ts = jnp.linspace(0.0, 1.5, 3001)
+    efforts = mbs.inverse_dynamics(mech, {"A": law}, ts)
+    torque = efforts["A"]
+    slopes = jnp.gradient(torque, ts[1])
+    h = ts[1]
+    # the fourth-order slopes that a cubic Hermite interpolant needs
+    inner = (torque[:-4] - 8 * torque[1:-3] + 8 * torque[3:-1] - torque[4:]) / (12 * h)
+    slopes = slopes.at[2:-2].set(inner)
+    ends = lambda x: (-25 * x[0] + 48 * x[1] - 36 * x[2] + 16 * x[3] - 3 * x[4]) / (12 * h)
+    slopes = slopes.at[0].set(ends(torque[:5])).at[1].set(ends(torque[1:6]))
+    slopes = slopes.at[-1].set(-ends(torque[::-1][:5])).at[-2].set(-ends(torque[::-1][1:6]))
+
+    def push(angle, rate, t):
+        k = jnp.clip((t / h).astype(int), 0, len(ts) - 2)
+        x = t / h - k
+        a, b, c, d = (1 + 2 * x) * (1 - x) ** 2, x * (1 - x) ** 2, x**2 * (3 - 2 * x), x**2 * (x - 1)
+        return a * torque[k] + b * h * slopes[k] + c * torque[k + 1] + d * h * slopes[k + 1]
+
+    free = mbs.Mechanism(mech.bodies, mech.joints, forces=[mbs.Actuator("A", push)], gravity=(0.0, -G))
+    motion = efforts.motion
+    state = mbs.State(motion.q[0], motion.v[0], ts[0])
+    sol = mbs.simulate(free, state, 1.5, ts=ts[::500], rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(sol["A"].q, motion["A"].q[::500], atol=1e-8)
+    np.testing.assert_allclose(sol["P"].v, motion["P"].v[::500], atol=1e-8)
+
+
+def test_haug_8_2_slider_crank_hangs_down():
+    """Equilibrium at phi1 = 3 pi / 2; small swings at the frequency of the reduced pendulum."""
+    mech = slider_crank()
+    rest = mbs.equilibrium(mech, {"A": 4.6, "B": -4.0})
+    np.testing.assert_allclose(rest["A"], 1.5 * np.pi, atol=1e-9)
+    np.testing.assert_allclose(rest["P"], np.sqrt(3.5**2 - 4), atol=1e-9)
+    assert bool(rest.stable)
+    # there the rod moves without turning, so that all of it goes with the crank's end
+    inertia, stiffness = 450 + 4 * (35 + 25), 35 * G * 1.0
+    w = np.sort(np.abs(np.imag(mbs.linearise(mech, rest.state).eigenvalues)))
+    np.testing.assert_allclose(w, np.sqrt(stiffness / inertia), rtol=1e-9)
+
+
+def test_standing_on_its_head_is_no_stable_rest():
+    bodies = [mbs.Body("bob", mass=1.0, center=(0.0, 1.0))]
+    mech = mbs.Mechanism(bodies, [mbs.Revolute("O", "ground", "bob")], gravity=(0.0, -G))
+    top, below = mbs.equilibrium(mech), mbs.equilibrium(mech, {"O": 0.1})
+    np.testing.assert_allclose([top["O"], below["O"]], [0.0, np.pi], atol=1e-9)
+    assert not bool(top.stable) and bool(below.stable)
+    np.testing.assert_allclose([top.stiffness[0], below.stiffness[0]], [-G, G], rtol=1e-9)
+
+
+def test_haug_ex_6_5_2_double_pendulum_pulled_aside():
+    """V24: phi1 = atan(-(m1 + 2 m2) g / 2F), phi2 = atan(-m2 g / 2F); and its derivative in F."""
+    m1, m2 = 3.0, 2.0
+
+    def rest(F):
+        mech = mbs.Mechanism(
+            [mbs.Body("a", mass=m1, center=(1.0, 0.0)), mbs.Body("b", mass=m2, center=(1.0, 0.0))],
+            [mbs.Revolute("A", "ground", "a", start=-1.0), mbs.Revolute("B", "a", "b", (2.0, 0.0), start=0.1)],
+            forces=[mbs.Load("b", force=(F, 0.0), point=(2.0, 0.0))],
+            gravity=(0.0, -G),
+        )
+        found = mbs.equilibrium(mech)
+        return jnp.stack([found["A"], found["A"] + found["B"]])
+
+    exact = lambda F: jnp.stack([jnp.arctan(-(m1 + 2 * m2) * G / (2 * F)), jnp.arctan(-m2 * G / (2 * F))])
+    angles, slopes = jax.jvp(rest, (7.0,), (1.0,))
+    np.testing.assert_allclose(angles, exact(7.0), atol=1e-10)
+    np.testing.assert_allclose(slopes, jax.jacfwd(exact)(7.0), atol=1e-9)
+
+
+def test_ball_settles_on_a_slope():
+    """A ball on a spring rolls down to a wall-less slope's floor: it rests where spring and slope balance."""
+    k, m, lean = 50.0, 2.0, 0.4
+    d = np.array([np.cos(lean), np.sin(lean)])
+    slope = mbs.Profile.chain([mbs.Line(tuple(4 * d), tuple(-4 * d))], closed=False)
+    spring = mbs.Spring("place.x", stiffness=k, free_length=0.5)
+    mech = mbs.Mechanism(
+        [mbs.Body("ground", profiles={"slope": slope}),
+         mbs.Body("ball", mass=m, inertia=0.1, profiles={"rim": mbs.disc(0.2)})],
+        [mbs.Planar("place", "ground", "ball", start=(0.0, 0.0, 1.0)), mbs.Contact("C", "ground.slope", "ball.rim")],
+        forces=[spring, mbs.Spring("place.angle", stiffness=1.0)],
+        gravity=(0.0, -G),
+    )  # fmt: skip
+    rest = mbs.equilibrium(mech)
+    # along the slope: k (0.5 - x) cos = m g sin
+    x = 0.5 - m * G * np.tan(lean) / k
+    np.testing.assert_allclose(rest["place"], [0.0, x, x * np.tan(lean) + 0.2 / np.cos(lean)], atol=1e-9)
+    np.testing.assert_allclose(rest.press[0], m * G / np.cos(lean), rtol=1e-9)
+    assert bool(rest.active[0]) and bool(rest.stable)
+
+
+def test_haug_8_5_valve_lifter_loses_contact_where_it_should():
+    """The signs of the least cam force: 3000 rpm with 10, 25, 40 N/cm; 25 N/cm with 1500, 3000, 4500 rpm. The valve
+    train as one mass of 230 g (what the rocker carries reduced to the follower) on an eccentric with a flat face."""
+    e, mass, pressed = 0.25, 0.230, 3.0  # cm, kg, cm at full lift: units cm, kg, s; forces in kg cm/s^2
+
+    def least(stiffness, rpm):
+        w = rpm * 2 * np.pi / 60
+        face = mbs.Profile.chain([mbs.Line((-3.0, 0.0), (3.0, 0.0))], closed=False)
+        mech = mbs.Mechanism(
+            [mbs.Body("cam", profiles={"rim": mbs.eccentric(1.0, e)}),
+             mbs.Body("f", mass=mass, profiles={"face": face})],
+            [mbs.Revolute("O", "ground", "cam"), mbs.Prismatic("y", "ground", "f", axis=(0.0, 1.0), start=1.2),
+             mbs.Contact("C", "cam.rim", "f.face", active=True)],
+            forces=[mbs.Spring("y", stiffness=stiffness * 100, free_length=1.0 + e - pressed)],
+        )  # fmt: skip
+        ts = jnp.linspace(0.0, 2 * np.pi / w, 9)
+        efforts = mbs.inverse_dynamics(mech, {"O": mbs.constant_speed(w)}, ts)
+        force = efforts["C"]
+        exact = mass * -e * w**2 * jnp.sin(w * ts) + stiffness * 100 * (pressed - e + e * jnp.sin(w * ts))
+        np.testing.assert_allclose(force, exact, rtol=1e-9, atol=1e-9 * stiffness * 100)
+        return float(jnp.min(force))
+
+    assert [least(k, 3000) > 0 for k in (10, 25, 40)] == [False, True, True]
+    assert [least(25, rpm) > 0 for rpm in (1500, 4500)] == [True, False]
