@@ -2,7 +2,7 @@
 
 from . import frames as frames
 from ._assembly import Assembly as Assembly, assemble as assemble
-from ._body import Body as Body
+from ._body import Body as Body, inertia_matrix as inertia_matrix
 from ._cam import (
     Cam as Cam,
     CamExtremes as CamExtremes,

@@ -64,6 +64,21 @@ class Body(eqx.Module):
                 raise ValueError(f"profile {key!r} of body {name!r} must be a Profile, got {profile!r}")
 
 
+def inertia_matrix(body: Body) -> Float[Array, "4 4"]:
+    """The integral of r r^T dm, r = (x, y, z, 1) in the body's frame (3.3.2-14): where A is the body's pose, its
+    kinetic energy is Tr(A' J A'^T) / 2.
+
+    !!! Example
+
+        >>> inertia_matrix(Body("rod", mass=2.0, center=(0.5, 0.0), inertia=(0.0, 0.1, 0.1))).diagonal().tolist()
+        [0.6, 0.0, 0.0, 2.0]
+    """
+    c, m = body.center, body.mass
+    about_centre = jnp.trace(body.inertia) / 2 * jnp.eye(3) - body.inertia
+    first = m * c
+    return jnp.block([[about_centre + m * jnp.outer(c, c), first[:, None]], [first[None], m[None, None]]])
+
+
 def _point(given: Any, what: str) -> Array:
     point = as_float(given, what)
     if point.shape not in ((2,), (3,)):

@@ -342,8 +342,9 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             fresh=s.fresh & ~active,
             h=h_new,
             h_free=jnp.where(plain, h_next, s.h_free),
-            lo=jnp.where(commit, 0.0, lo),
-            hi=jnp.where(commit | s.fresh, jnp.inf, hi),
+            # where a step towards an event fails, a shorter one comes first
+            lo=jnp.where(commit | fail, 0.0, lo),
+            hi=jnp.where(commit | s.fresh | fail, jnp.inf, hi),
             g_lo=g_lo_,
             g_hi=g_hi_,
             kept_lo=jnp.where(commit, 0, jnp.where(side != 0, side, s.kept_lo)),

@@ -69,9 +69,6 @@ class Instant(NamedTuple):
     p_dot: Array
     q_dot: Array
     drive: Array  # what the drivers of coordinates push with
-    load: Array  # the forces on all freedoms, gravity included
-    momenta: Array  # of all bodies,
-    momenta_dot: Array
     scale: Array  # a typical generalised force, scaled as an energy
 
 
@@ -287,13 +284,10 @@ class Plant(eqx.Module):
             press = press + jnp.sum(wide(np.eye(len(self.laws))[rigid], lanes) * mine[:, None], 0)
         q_dot = jax.jvp(lambda d: system.retract(q, d), (still,), (v,))[1]
         sizes = jnp.abs(load) + jnp.abs(bias + across)
-        scale = jnp.max(pick(sizes, u) * self.columns, 0, initial=0.0)
+        p = self.momentum(frame, v)
+        scale = jnp.max(pick(sizes, u) * self.columns, 0, initial=0.0) + jnp.abs(jnp.sum(p * pick(v, u), 0))
         onward = jnp.sum(frame.slopes * a[None] + slopes_dot * v[None], 1)
-        A_all = A + jnp.sum(paths * (frame.S * a)[:, None], 2)
-        return Instant(
-            frame, v, a, lam, press, rates, onward, self.momentum(frame, v), p_dot, q_dot, drive, load,
-            h, frame.inertia.momentum(A_all) + turned(V, h), scale,
-        )  # fmt: skip
+        return Instant(frame, v, a, lam, press, rates, onward, p, p_dot, q_dot, drive, scale)
 
     def energies(self, t: Array, frame: Frame, v: Array, stance: Stance) -> tuple[Array, Array]:
         """Kinetic and potential energy (of one lane)."""

@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import ellipk, gamma
 
 import mbsjax as mbs
-from tests.contacts import T3, t3_cam
+from tests.contacts import T3, crank_slider_and_four_bar, t3_cam
 from tests.latch import latch
 from tests.test_contact_motion import borders, lifts
 
@@ -670,6 +670,60 @@ def test_thesis_t5_equivalent_restitution():
         off.append(np.max(np.abs(soft - hard)) / v)
         assert off[-1] <= (1 - e) ** 2 + 1e-3
     assert off[0] > off[1] > off[2]
+
+
+# -- thesis 3.7: crank-slider and four-bar -------------------------------------------------------------------
+
+
+def heavy_crank_slider(restitution):
+    """2.6 with the masses of 3.7. What presses the four-bar on the slider is not told; here, a spring and a damper do
+    so, which also bring it back after it has been thrown off."""
+    plain = crank_slider_and_four_bar()
+    masses = {"L2": 2.5, "L3": 5.0, "L4": 1.0, "L5": 2.5, "L6": 5.0, "L7": 2.5}
+    inertias = {"L2": 1e3, "L3": 20.0, "L4": 1.0, "L5": 15.0, "L6": 20.0, "L7": 15.0}
+    centres = {"L2": 1.0, "L3": 2.0, "L4": 0.0, "L5": 0.0, "L6": 2.0, "L7": 1.25}
+    profiles = {body.name: body.profiles for body in plain.bodies}
+    return mbs.Mechanism(
+        [
+            mbs.Body(k, mass=masses[k], inertia=inertias[k], center=(centres[k], 0.0), profiles=profiles[k])
+            for k in masses
+        ],
+        [*plain.joints, mbs.Contact("C45", "L4.nose", "L5.flank", restitution=restitution)],
+        forces=[mbs.Spring("R15", stiffness=1e4, free_length=-0.58, damping=1e3)],
+        gravity=(0.0, -9.81),
+    )
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.2])
+def test_thesis_t7_phases(restitution):
+    """Tables 3.7-1 and 3.7-3, without the transitions of the open contact: formed (after some impacts, where there is a
+    restitution); arc to point to arc; broken; and the same in the next turn."""
+    sol = go(
+        heavy_crank_slider(restitution),
+        1.2,
+        drive={"R12": mbs.constant_speed(-8.0, pi)},
+        rest_speed=1e-3,
+    )
+    check_contacts(sol, size=10.0, forces=5e3)
+    events = sol.events.list(sol.mech)
+    main = [(e.kind, e.after[1][1]) for e in events if e.kind != "impact"]
+    turn = [("closed", "arc"), ("transition", "point"), ("transition", "arc")]
+    assert main == [*turn, ("released", "arc"), *turn]
+    # table 3.7-2: each impact leaves e of the speed, until less than 1e-3 is left
+    kinds = [e.kind for e in events]
+    assert (kinds.count("impact") >= 8) == (restitution > 0)
+    for i, kind in enumerate(kinds):
+        before, after = (float(x) for x in sol.events.speed[i])
+        if kind == "impact":
+            assert after == pytest.approx(-restitution * before, rel=1e-9) and after >= 1e-3
+        if kind == "closed":
+            assert abs(after) <= 1e-9 and -restitution * before < 1e-3
+    # while in contact, the crank alone decides: the transitions are those of the kinematics
+    motion = mbs.kinematics(crank_slider_and_four_bar(), {"R12": mbs.constant_speed(-5.0, pi)}, np.linspace(0, 0.9, 91))
+    assert motion.events is not None
+    wanted = np.asarray(motion.events.t[1:3]) * 5 / 8
+    found = [e.t for e in events if e.kind == "transition"]
+    np.testing.assert_allclose(found, [*wanted, *(wanted + 2 * pi / 8)], rtol=0, atol=1e-9)
 
 
 # -- thesis 4.5: block, release and stop ---------------------------------------------------------------------

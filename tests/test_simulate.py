@@ -2,6 +2,7 @@
 
 import functools
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -157,3 +158,10 @@ def test_bodies_that_overlap_at_the_start_are_refused():
     deep = mbs.State(state.q.at[1].add(-0.01), state.v, state.t)
     with pytest.raises(ValueError, match="off the constraints"):
         mbs.simulate(sunk, deep, TWO_TURNS, drive=drive, ts=[TWO_TURNS], **SIZES)
+
+
+def test_progress_is_shown(capfd):
+    swing(progress_meter=diffrax.TextProgressMeter(minimum_increase=0.1))
+    jax.effects_barrier()
+    shown = [float(x.strip("%")) for x in capfd.readouterr().out.split()]
+    assert shown[0] == 0 and shown[-1] == 100 and shown == sorted(shown) and len(shown) > 4

@@ -106,6 +106,20 @@ def test_haug_8_2_slider_crank_hangs_down():
     np.testing.assert_allclose(w, np.sqrt(stiffness / inertia), rtol=1e-9)
 
 
+def test_kinetic_energy_is_the_trace_of_the_thesis():
+    """(3.3.2-14): Tr(A' J A'^T) / 2 with the 4x4 inertia matrix, for a body that tumbles and flies."""
+    body = mbs.Body("b", mass=2.0, center=(0.1, -0.2, 0.3), inertia=(1.0, 1.2, 0.9, 0.05, -0.03, 0.02))
+    mech = mbs.Mechanism([body], [mbs.Free("F", "ground", "b")])
+    state = mbs.state(mech, {"F": (0.5, 0.5, -0.5, 0.5, 1.0, 2.0, 3.0)}, {"F": (0.3, -0.7, 0.5, 1.0, -2.0, 0.4)})
+    sol = mbs.simulate(mech, state, 0.3, ts=[0.0, 0.3])
+    w, x = sol.orientation("b").v, sol.point("b")
+    spin = lambda w: jnp.array([[0, -w[2], w[1]], [w[2], 0, -w[0]], [-w[1], w[0], 0]])
+    for i in range(2):
+        rate = jnp.zeros((4, 4)).at[:3, :3].set(spin(w[i]) @ sol.pose("b")[i, :3, :3]).at[:3, 3].set(x.v[i])
+        energy = jnp.trace(rate @ mbs.inertia_matrix(body) @ rate.T) / 2
+        np.testing.assert_allclose(sol.kinetic[i], energy, rtol=1e-12)
+
+
 def test_standing_on_its_head_is_no_stable_rest():
     bodies = [mbs.Body("bob", mass=1.0, center=(0.0, 1.0))]
     mech = mbs.Mechanism(bodies, [mbs.Revolute("O", "ground", "bob")], gravity=(0.0, -G))
