@@ -228,6 +228,8 @@ def _contacts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance, press
     def one(t: Array, q: Array, v: Array, stance: Stance) -> tuple:
         frame = plant.frame(q, t, stance)
         coordinates, point, normal = system.each_touch(place, frame.X, *stance.where)
+        there = stance.on | jnp.isfinite(system.nearest(frame.X).gap)  # else there is no common normal
+        coordinates = coordinates.at[:, 2].set(jnp.where(there, coordinates[:, 2], jnp.inf))
         return coordinates, frame.slopes @ v, plant.static_press(t, frame, stance), point, normal
 
     coordinates, rate, static, point, normal = jax.vmap(one)(ts, q, v, stance)

@@ -46,8 +46,8 @@ def dates(sol):
     return np.asarray(sol.events.t[: int(sol.events.count)])
 
 
-def check_contacts(sol, size=1.0, forces=1.0):
-    """Bodies do not penetrate, do not pull, and impacts do not make energy."""
+def check_contacts(sol, size=1.0, forces=1.0, driven=False):
+    """Bodies do not penetrate, do not pull, and impacts do not make energy, unless a driver pushes."""
     assert bool(sol.result == mbs.RESULTS.successful)
     for contact in sol.mech.contacts:
         track = sol[contact.name]
@@ -58,7 +58,7 @@ def check_contacts(sol, size=1.0, forces=1.0):
         assert float(jnp.max(jnp.abs(jnp.where(track.active, 0.0, track.force)))) == 0.0
     n = int(sol.events.count)
     before, after = np.asarray(sol.events.energy[:n]).T
-    assert np.all(after <= before * (1 + 1e-12) + 1e-15)
+    assert driven or np.all(after <= before * (1 + 1e-12) + 1e-15)
     assert np.all(np.asarray(sol.events.impulse[:n]) >= 0)
 
 
@@ -604,7 +604,7 @@ def test_lankarani_nikravesh_contact():
     sol, _, _, _, v = three_laws()
     after = float(sol["y ln"].v[-1])
     assert after == pytest.approx(rebound(3 * (1 - 0.9**2) / (4 * v), v), rel=1e-8)
-    assert abs(after - 0.9 * v) <= 0.01
+    assert abs(after - 0.9 * v) <= 1.5 * (1 - 0.9) ** 2
 
 
 # -- thesis 3.5.3: two pendulums that collide ----------------------------------------------------------------
@@ -704,7 +704,7 @@ def test_thesis_t7_phases(restitution):
         drive={"R12": mbs.constant_speed(-8.0, pi)},
         rest_speed=1e-3,
     )
-    check_contacts(sol, size=10.0, forces=5e3)
+    check_contacts(sol, size=10.0, forces=5e3, driven=True)
     events = sol.events.list(sol.mech)
     main = [(e.kind, e.after[1][1]) for e in events if e.kind != "impact"]
     turn = [("closed", "arc"), ("transition", "point"), ("transition", "arc")]
