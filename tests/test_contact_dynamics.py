@@ -46,13 +46,15 @@ def dates(sol):
     return np.asarray(sol.events.t[: int(sol.events.count)])
 
 
-def check_contacts(sol, size=1.0, forces=1.0, driven=False):
-    """Bodies do not penetrate, do not pull, and impacts do not make energy, unless a driver pushes."""
+def check_contacts(sol, size=1.0, forces=1.0, driven=False, behind=np.inf):
+    """Bodies do not penetrate, do not pull, and impacts do not make energy, unless a driver pushes. A gap below
+    -`behind` is that of a body which stands on the far side of an open profile: it cannot have come there through it
+    from one output to the next."""
     assert bool(sol.result == mbs.RESULTS.successful)
     for contact in sol.mech.contacts:
         track = sol[contact.name]
         if contact.law is None:
-            assert float(jnp.min(track.gap)) >= -1e-9 * size, contact.name
+            assert not np.any((track.gap < -1e-9 * size) & (track.gap > -behind)), contact.name
             assert float(jnp.max(jnp.abs(jnp.where(track.active, track.gap, 0.0)))) <= 1e-9 * size
         assert float(jnp.min(track.force)) >= -1e-9 * forces, contact.name
         assert float(jnp.max(jnp.abs(jnp.where(track.active, 0.0, track.force)))) == 0.0
@@ -731,10 +733,10 @@ def test_thesis_t7_phases(restitution):
 
 def test_thesis_t8_latch_blocks_releases_and_stops():
     sol = go(latch(), 2.0)
-    check_contacts(sol, size=10.0, forces=50.0)
+    check_contacts(sol, size=10.0, forces=50.0, behind=1.0)
     names = [c.name for c in sol.mech.contacts]
     said = story(sol)
-    assert len(sol.mech.bodies) == 6 and {n.split()[0] for n in names} == {"C23", "C24", "C26", "C45", "C56"}
+    assert len(sol.mech.bodies) == 5 and {n.split()[0] for n in names} == {"C23", "C24", "C26", "C45", "C56"}
     # the nose lets go of the tooth, the hook catches the pin, the plunger frees it, the nose comes up, stops the slide
     order = [
         ("closed", "C23"),
