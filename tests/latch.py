@@ -90,3 +90,51 @@ def latch(restitution: float = 0.0) -> mbs.Mechanism:
             mbs.Actuator("R13", Finger()),
         ],
     )
+
+
+def picture(path: str) -> None:
+    """Four stages of the latch, with the contacts that are active and their forces."""
+    import jax
+    import matplotlib.pyplot as plt
+    import numpy as np
+
+    mech = latch()
+    sol = mbs.simulate(mech, mbs.state(mech), 2.0, ts=np.linspace(0.0, 2.0, 201), max_steps=1024)
+    figure, axes = plt.subplots(2, 2, figsize=(11, 7), layout="constrained")
+    colors = dict(zip(mech.links[1:], ("tab:blue", "tab:orange", "tab:green", "tab:red", "0.4")))
+    stages = {"block": 0.05, "release": 0.32, "held by the hook": 0.7, "stop": 2.0}
+    contacts = {c.name: sol[c.name] for c in mech.contacts}
+    for axis, (title, t) in zip(axes.flat, stages.items()):
+        i = int(np.argmin(np.abs(np.asarray(sol.ts) - t)))
+        at = sol.at(i)
+        for body in mech.bodies:
+            X = np.asarray(at.pose(body.name))
+            for profile in body.profiles.values():
+                s = jnp.linspace(0, len(profile.kinds) - 1e-6, 120)
+                points = np.asarray(jax.vmap(lambda q, p=profile: p(q).position)(s)) @ X[:2, :2].T + X[:2, 3]
+                axis.plot(*points.T, color=colors[body.name], lw=2)
+            axis.plot([], [], color=colors[body.name], label=body.name)
+        for joint in ("R12", "R13", "R14"):
+            frame = mech.joint(joint).frame_a
+            axis.plot(frame.x, frame.y, "k^", ms=7)
+        for name, contact in contacts.items():
+            if bool(contact.active[i]):
+                axis.plot(*contact.point[i], "o", color="k", ms=4)
+                arrow = np.asarray(contact.normal[i]) * 1.2
+                axis.annotate(
+                    f"{name}: {float(contact.force[i]):.1f}", np.asarray(contact.point[i]) + arrow, fontsize=7
+                )
+                axis.quiver(*contact.point[i], *arrow, angles="xy", scale_units="xy", scale=1, width=0.004)
+        axis.set(title=f"{title}, t = {float(sol.ts[i]):.2f}", aspect="equal", xlim=(-10, 14), ylim=(-7, 3))
+        axis.grid(alpha=0.2)
+    axes[0, 0].legend(loc="upper left", fontsize=8, ncols=5)
+    figure.savefig(path, dpi=100)
+
+
+if __name__ == "__main__":
+    import sys
+
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    picture(sys.argv[1])
