@@ -70,9 +70,7 @@ def exudyn_four_bar(q: np.ndarray, h: float) -> tuple[float, float]:
         a = angles[name]
         place = [*(starts[name] + long / 2 * np.array([np.cos(a), np.sin(a)])), a]
         nodes[name] = system.AddNode(eii.NodeRigidBody2D(referenceCoordinates=place))
-        bodies[name] = system.AddObject(
-            eii.ObjectRigidBody2D(physicsMass=long, physicsInertia=long**3 / 12, nodeNumber=nodes[name])
-        )
+        bodies[name] = system.AddObject(eii.ObjectRigidBody2D(mass=long, inertia=long**3 / 12, nodeNumber=nodes[name]))
         middle = system.AddMarker(eii.MarkerBodyPosition(bodyNumber=bodies[name], localPosition=[0, 0, 0]))
         system.AddLoad(eii.Force(markerNumber=middle, loadVector=[0, -9.81 * long, 0]))
 
@@ -91,8 +89,7 @@ def exudyn_four_bar(q: np.ndarray, h: float) -> tuple[float, float]:
     settings.timeIntegration.numberOfSteps = round(10.0 / h)
     settings.timeIntegration.endTime = 10.0
     settings.timeIntegration.verboseMode = 0
-    settings.solutionSettings.writeSolutionToFile = False
-    settings.solutionSettings.sensorsWritePeriod = 10.0
+    settings.solution.file.write = False
     start = time.perf_counter()
     system.SolveDynamic(settings)
     took = time.perf_counter() - start
