@@ -318,6 +318,22 @@ def lanewise(f: Callable, lanes: int) -> Callable:
     return f
 
 
+def lanes_behind(f: Callable) -> Callable:
+    """f of arrays, which under `vmap` is given all its lanes at once, behind all other axes."""
+    f = jax.custom_batching.custom_vmap(f)
+
+    @f.def_vmap
+    def _(n, batched, *args):
+        def behind(x: Array, has_lane: bool) -> Array:
+            return jnp.moveaxis(x, 0, -1) if has_lane else jnp.broadcast_to(x[..., None], (*x.shape, n))
+
+        results = f(*jax.tree_util.tree_map(behind, args, tuple(batched)))
+        results = jax.tree_util.tree_map(lambda x: jnp.moveaxis(x, -1, 0), results)
+        return results, jax.tree_util.tree_map(lambda _: True, results)
+
+    return f
+
+
 def wide(constant: Any, lanes: int) -> np.ndarray:
     """A constant with room for the lanes behind its axes."""
     constant = np.asarray(constant)

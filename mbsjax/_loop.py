@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ._groups import AbstractPose, lanewise, wide
+from ._groups import AbstractPose, lanes_behind, lanewise, wide
 from ._impact import Blow, happen
 from ._modes import GUARDS
 from ._plant import Instant, Plant, Stance
@@ -144,18 +144,9 @@ def run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Option
     Under `vmap`, lanes are put behind all other axes."""
     numbers, structure = eqx.partition(plant, eqx.is_array)
 
-    @jax.custom_batching.custom_vmap
+    @lanes_behind
     def go(numbers, start, t_end, limits):
         return _run(eqx.combine(numbers, structure), start, t_end, limits, options)
-
-    @go.def_vmap
-    def _(n, batched, *args):
-        def behind(x: Array, has_lane: bool) -> Array:
-            return jnp.moveaxis(x, 0, -1) if has_lane else jnp.broadcast_to(x[..., None], (*x.shape, n))
-
-        results = go(*jax.tree_util.tree_map(behind, args, tuple(batched)))
-        results = jax.tree_util.tree_map(lambda x: jnp.moveaxis(x, -1, 0), results)
-        return results, jax.tree_util.tree_map(lambda _: True, results)
 
     return go(numbers, start, t_end, limits)
 

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ._drive import Problem
-from ._groups import lanewise
+from ._groups import lanes_behind, lanewise
 from ._linalg import determinant, lone_last, product, without
 from ._modes import EVENTS, GUARDS, Change, changes, watch
 from ._record import Record
@@ -124,18 +124,9 @@ def follow(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
     """
     numbers, structure = eqx.partition(problem, eqx.is_array)
 
-    @jax.custom_batching.custom_vmap
+    @lanes_behind
     def run(numbers, q0, ts, closed):
         return _march(eqx.combine(numbers, structure), q0, ts, closed, max_steps, max_events)
-
-    @run.def_vmap
-    def _(n, batched, *args):
-        def behind(x: Array, has_lane: bool) -> Array:
-            return jnp.moveaxis(x, 0, -1) if has_lane else jnp.broadcast_to(x[..., None], (*x.shape, n))
-
-        results = run(*jax.tree_util.tree_map(behind, args, tuple(batched)))
-        results = jax.tree_util.tree_map(lambda x: jnp.moveaxis(x, -1, 0), results)
-        return results, jax.tree_util.tree_map(lambda _: True, results)
 
     return run(numbers, q0, ts, closed)
 
