@@ -1,12 +1,28 @@
 """float64 throughout, and a compilation cache that outlives the run."""
 
+import gc
 import os
 import pathlib
 
 import jax
+import pytest
 
 
+_CACHE = os.environ.get("MBSJAX_CACHE", str(pathlib.Path(__file__).parent / ".cache" / "jax"))
 jax.config.update("jax_enable_x64", True)
-_CACHE = pathlib.Path(os.environ.get("MBSJAX_CACHE", pathlib.Path(__file__).parent / ".cache" / "jax"))
-jax.config.update("jax_compilation_cache_dir", str(_CACHE))
+jax.config.update("jax_compilation_cache_dir", _CACHE)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+# for the processes that tests start: demo, notebooks, campaigns
+os.environ |= {"JAX_COMPILATION_CACHE_DIR": _CACHE, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}
+
+_MAPS = pathlib.Path("/proc/self/maps")
+
+
+@pytest.fixture(autouse=True)
+def few_programs():
+    """Forgets the compiled programs before there are too many: each takes pages of its own, and Linux gives a process
+    65530 stretches of them (`vm.max_map_count`); at the next one, the process would die."""
+    yield
+    if _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > 25000:
+        jax.clear_caches()
+        gc.collect()

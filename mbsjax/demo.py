@@ -8,6 +8,7 @@ import itertools
 import pathlib
 import sys
 import time
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -133,7 +134,7 @@ def event_table(sol: mbs.Solution) -> None:
     print(f"  {int(sol.stats.steps)} steps; smallest gap {least[0]:.1e}, smallest force {least[1]:.1e}")
 
 
-def return_date(k: jax.Array) -> jax.Array:
+def return_date(k: Any) -> jax.Array:
     """When the follower first comes back."""
     log = lost_contact({**SPRUNG, "k": k}, 2).events
     hits = (log.kind == mbs.EVENTS.index("impact")) | (log.kind == mbs.EVENTS.index("closed"))
