@@ -1,6 +1,7 @@
 """Mechanisms with contact joints, simulated exactly and differentiable throughout."""
 
 from . import frames as frames
+from ._allocation import Allocation as Allocation, Cost as Cost, allocate as allocate
 from ._assembly import Assembly as Assembly, assemble as assemble
 from ._body import Body as Body, inertia_matrix as inertia_matrix
 from ._cam import (
@@ -10,8 +11,24 @@ from ._cam import (
     CamWarning as CamWarning,
     least_base_radius as least_base_radius,
 )
+from ._campaign import Campaign as Campaign, StoreWarning as StoreWarning, campaign as campaign
+from ._capability import Capability as Capability, Moments as Moments, capability as capability
+from ._distribution.base import AbstractDistribution as AbstractDistribution
+from ._distribution.skewed import Beta as Beta, Rayleigh as Rayleigh, Weibull as Weibull
+from ._distribution.symmetric import (
+    Normal as Normal,
+    Triangular as Triangular,
+    Truncated as Truncated,
+    Uniform as Uniform,
+)
 from ._drive import constant_speed as constant_speed
 from ._events import Event as Event, Events as Events
+from ._extremes import (
+    DesignPoint as DesignPoint,
+    WorstCase as WorstCase,
+    form as form,
+    worst_case as worst_case,
+)
 from ._force.base import AbstractForce as AbstractForce, Moment as Moment, Reading as Reading
 from ._force.laws import (
     AbstractContactLaw as AbstractContactLaw,
@@ -60,6 +77,7 @@ from ._profile.base import (
     Place as Place,
 )
 from ._profile.curves import Curve as Curve, Polynomial as Polynomial, Spline as Spline
+from ._profile.deviated import deviated as deviated
 from ._profile.followers import (
     AbstractFollower as AbstractFollower,
     AbstractTip as AbstractTip,
@@ -99,7 +117,9 @@ from ._profile.plain import Arc as Arc, Circle as Circle, Line as Line, Point as
 from ._profile.profile import Profile as Profile
 from ._profile.ratchet import pawl as pawl, ratchet_wheel as ratchet_wheel
 from ._reaction import Reaction as Reaction
+from ._report import Report as Report, Table as Table, tolerance as tolerance
 from ._results import RESULTS as RESULTS
+from ._sample import Rare as Rare, Sample as Sample, importance as importance, monte_carlo as monte_carlo
 from ._simulate import simulate as simulate
 from ._solution import ContactForce as ContactForce, Log as Log, Solution as Solution, Stats as Stats
 from ._state import State as State, state as state
@@ -110,6 +130,14 @@ from ._statics import (
     equilibrium as equilibrium,
     inverse_dynamics as inverse_dynamics,
     linearise as linearise,
+)
+from ._study import CLASSES as CLASSES, Study as Study
+from ._tally import Tally as Tally
+from ._taylor import (
+    FirstOrder as FirstOrder,
+    SecondOrder as SecondOrder,
+    first_order as first_order,
+    second_order as second_order,
 )
 from ._topology import Topology as Topology, topology as topology
 from ._track import ContactTrack as ContactTrack, Track as Track

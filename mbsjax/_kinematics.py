@@ -7,12 +7,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from ._assembly import close, closing, explain
 from ._drive import Problem, lock_date, problem as make_problem, root
 from ._events import Events, told
-from ._linalg import least_squares
+from ._linalg import determinant, least_squares
 from ._march import CODES, follow
 from ._mechanism import Mechanism
 from ._mobility import check_drivers, spare_freedoms
@@ -44,6 +44,8 @@ class Motion(eqx.Module):
     - `residual`: the largest residual of a loop or gauge at each time, in the mechanism's units.
     - `crossed_at`: for each output time, when on the way to it the motion passed a singular position from which
         it could have gone on along another branch; infinite if it did not. See [`mbsjax.Motion.bifurcations`][].
+    - `branch`: which way the mechanism is assembled at the first time: the sign of the determinant of its equations,
+        which changes only through a singular position; 0 where these are redundant.
     - `stopped_at`: when the mechanism locked; infinite if it did not.
     - `result`: a member of [`mbsjax.RESULTS`][].
     - `events`: how the contacts changed, an [`mbsjax.Events`][]; None without contacts.
@@ -59,6 +61,7 @@ class Motion(eqx.Module):
     a: Float[Array, "times nv"]
     residual: Float[Array, " times"]
     crossed_at: Float[Array, " times"]
+    branch: Int[Array, ""]
     stopped_at: Float[Array, ""]
     result: RESULTS
     mode: Mode | None
@@ -211,6 +214,7 @@ class _Run(NamedTuple):
     a: Array
     residual: Array
     crossed_at: Array
+    branch: Array
     stopped_at: Array
     result: RESULTS
     mode: Mode | None
@@ -239,7 +243,7 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
 
     if found.log is None:
         q, v, a, residual = jax.vmap(complete)(found.q, ts, None, found.alive)
-        return _Run(q, v, a, residual, found.crossed_at, stopped_at, code, None, None)
+        return _Run(q, v, a, residual, found.crossed_at, _branch(problem_, q0_, ts_[0]), stopped_at, code, None, None)
 
     log, start = found.log, problem.mode
     assert start is not None and found.mode is not None and found.mode_last is not None
@@ -269,7 +273,15 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
         a_after=a[n + m :],
         active_last=found.mode_last.active,
     )
-    return _Run(q[:n], v[:n], a[:n], residual[:n], found.crossed_at, stopped_at, code, mode, events)
+    branch = _branch(problem_, q0_, ts_[0])
+    return _Run(q[:n], v[:n], a[:n], residual[:n], found.crossed_at, branch, stopped_at, code, mode, events)
+
+
+def _branch(problem: Problem, q: Array, t: Array) -> Array:
+    _, J, _ = problem.linearise(q, t)
+    if J.shape[0] != J.shape[1] or J.shape[0] == 0:
+        return jnp.zeros((), int)
+    return jnp.sign(determinant(J)).astype(int)
 
 
 def _tall(condition: Array, like: Array) -> Array:

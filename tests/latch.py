@@ -29,11 +29,24 @@ class Finger(eqx.Module):
         return self.stiffness * (self.angle * pull - angle) - self.damping * rate
 
 
-def _chain(*points: tuple[float, float]) -> mbs.Profile:
+DIMENSIONS = {
+    "tooth": 1.0,  # how far the teeth reach below the roof
+    "nose": 0.3,  # radius of the sear's nose,
+    "reach": 5.3,  # and how far it is from the sear's pivot
+    "tail": 0.3,  # how far the sear's tail lies below its pivot
+    "finger": 0.3,  # radius of the trigger's finger,
+    "arm": 2.5,  # and how far it is from the trigger's pivot
+    "pivot": 0.92,  # how far the trigger's pivot lies below the slide's roof
+    "pin": 0.2,  # radius of the sear's pin
+    "hook": 4.3,  # height of the tripping lever's hook
+}
+
+
+def _chain(*points: tuple) -> mbs.Profile:
     return mbs.Profile.chain([mbs.Line(a, b) for a, b in itertools.pairwise(points)], closed=False)
 
 
-def latch(restitution: float = 0.0) -> mbs.Mechanism:
+def latch(restitution: float = 0.0, dimensions: dict = DIMENSIONS) -> mbs.Mechanism:
     """Six links: ground (L1), the sear L2, the trigger L3, the tripping lever L4, the plunger L5 on the trigger, and
     the slide L6, which a spring pushes along x. All are loaded by springs, and a `Finger` turns the trigger.
 
@@ -47,13 +60,16 @@ def latch(restitution: float = 0.0) -> mbs.Mechanism:
     C26 and C24 have several places of contact, as in the thesis: each of these is a contact joint of its own. All
     profiles are two lines, or a disc: contacts of one kind, which compiles fast.
     """
-    first = _chain((-2.0, -1.0), (0.0, -1.0), (0.0, 0.0))
-    second = _chain((-9.0, -1.0), (-6.0, -1.0), (-6.0, 0.0))
+    d = dimensions
+    first = _chain((-2.0, -d["tooth"]), (0.0, -d["tooth"]), (0.0, 0.0))
+    second = _chain((-9.0, -d["tooth"]), (-6.0, -d["tooth"]), (-6.0, 0.0))
     roof = _chain((-6.0, 0.0), (-2.0, 0.0), (1.5, 0.0))
     lug = _chain((5.4, 1.0), (6.4, 0.2), (7.2, 1.0))
-    hook, stem = _chain((-0.7, 4.3), (-0.2, 4.3), (-0.2, 5.2)), _chain((-0.7, 2.5), (-0.7, 3.5), (-0.7, 4.3))
-    tail, arm = _chain((0.5, -0.3), (1.5, -0.3), (3.0, -0.3)), _chain((4.8, 2.0), (4.8, 4.0), (4.8, 5.5))
-    nose, pin = mbs.disc(0.3, (-5.3, 0.0)), mbs.disc(0.2, (-3.0, -1.0))
+    hook = _chain((-0.7, d["hook"]), (-0.2, d["hook"]), (-0.2, 5.2))
+    stem = _chain((-0.7, 2.5), (-0.7, 3.5), (-0.7, d["hook"]))
+    tail = _chain((0.5, -d["tail"]), (1.5, -d["tail"]), (3.0, -d["tail"]))
+    arm = _chain((4.8, 2.0), (4.8, 4.0), (4.8, 5.5))
+    nose, pin = mbs.disc(d["nose"], (-d["reach"], 0.0)), mbs.disc(d["pin"], (-3.0, -1.0))
     roller, toe = mbs.disc(0.3, (1.2, 2.0)), mbs.disc(0.25, (0.0, -1.5))
     e = {"restitution": restitution}
     return mbs.Mechanism(
@@ -61,14 +77,14 @@ def latch(restitution: float = 0.0) -> mbs.Mechanism:
             mbs.Body(
                 "L2", mass=0.5, center=(-1.0, 0.0), inertia=1.0, profiles={"nose": nose, "tail": tail, "pin": pin}
             ),
-            mbs.Body("L3", mass=0.5, inertia=0.5, profiles={"finger": mbs.disc(0.3, (-2.5, 0.0))}),
+            mbs.Body("L3", mass=0.5, inertia=0.5, profiles={"finger": mbs.disc(d["finger"], (-d["arm"], 0.0))}),
             mbs.Body("L4", mass=0.1, center=(0.0, 2.0), inertia=0.2, profiles={"hook": hook, "stem": stem, "arm": arm}),
             mbs.Body("L5", mass=0.1, inertia=0.1, profiles={"roller": roller, "toe": toe}),
             mbs.Body("L6", mass=1.0, profiles={"first": first, "second": second, "roof": roof, "lug": lug}),
         ],
         [
             mbs.Revolute("R12", "ground", "L2", (5.6, -0.3)),
-            mbs.Revolute("R13", "ground", "L3", (10.0, -0.92)),
+            mbs.Revolute("R13", "ground", "L3", (10.0, -d["pivot"])),
             mbs.Revolute("R14", "ground", "L4", (2.6, -6.0)),
             mbs.Prismatic("P16", "ground", "L6"),
             mbs.Revolute("R35", "L3", "L5", (-1.5, -0.58)),

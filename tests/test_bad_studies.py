@@ -1,0 +1,82 @@
+"""What is wrong with a study is said, with the name of the culprit."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import mbsjax as mbs
+from mbsjax.demo import four_bar
+
+
+P = {"a": 2.0, "b": 3.0, "link": {"length": jnp.array([1.0, 2.0])}}
+Y = {"y": lambda p: p["a"]}
+
+
+def study(tolerances=None, measures=Y, nominal=P, model=lambda p: p, **options):
+    return mbs.Study(model, nominal, {"a": 0.1} if tolerances is None else tolerances, measures, **options)
+
+
+WRONG = {
+    "there is no dimension 'c' for a tolerance; the dimensions are a, b, link.length": lambda: study({"c": 0.1}),
+    "the tolerance of 'a': the tolerance of a Normal must be positive, got -0.1": lambda: study({"a": -0.1}),
+    r"the tolerance of 'a', -2.5 to \+2.5, is wider than the dimension 2": lambda: study({"a": 2.5}),
+    r"the tolerance of 'link.length', -1.5 to \+1.5, is wider": lambda: study({"link.length": mbs.Uniform(1.5)}),
+    "the tolerance of 'a': .* limits in the wrong order: 0.2, 0.1": lambda: study({"a": (0.2, 0.1)}),
+    "needs at least one tolerance": lambda: study({}),
+    "needs at least one measure": lambda: study(measures={}),
+    "the dimension 'again' has two tolerances": lambda: study({"a": 0.1, "again": (lambda p: p["a"], 0.1)}),
+    "picks the dimension 'sum' must give one number": lambda: study({"sum": (lambda p: (p["a"], p["b"]), 0.1)}),
+    "no dimension 'z' to be correlated; they are a": lambda: study(correlation={("a", "z"): 0.5}),
+    "cannot be correlated with itself": lambda: study(correlation={("a", "a"): 0.5}),
+    "not positive definite: its smallest eigenvalue is -0.2": lambda: study(
+        {"a": 0.1, "b": 0.1}, correlation={("a", "b"): 1.2}
+    ),
+    "must be a square matrix, got": lambda: study({"a": 0.1, "b": 0.1}, correlation=np.eye(3)),
+    "must be symmetric, with ones": lambda: study({"a": 0.1, "b": 0.1}, correlation=np.full((2, 2), 0.5)),
+    "`limits` names 'x', which is not a measure; these are y": lambda: study(limits={"x": (0, 1)}),
+    "limits of 'y' are in the wrong order: 3, 1": lambda: study(limits={"y": (3.0, 1.0)}),
+    "limits of 'y' must be a pair": lambda: study(limits={"y": 3.0}),
+    "`along` names 'x'": lambda: study(along={"x": [1.0]}),
+    "the measure 'bad' is not finite at the nominal dimensions: nan": lambda: study(
+        measures={**Y, "bad": lambda p: jnp.log(-p["a"])}
+    ),
+    "the measure 'm' must give a number or a row of numbers, got shape": lambda: study(
+        measures={"m": lambda p: jnp.zeros((2, 2))}
+    ),
+    "fails at its nominal dimensions: The loops of the mechanism could not be closed": lambda: study(
+        {"crank": 0.1},
+        {"D": lambda found: found["D"]},
+        {"crank": 1.0, "coupler": 1.0, "rocker": 1.0, "ground": 9.0, "height": 0.0},
+        lambda p: mbs.assemble(four_bar(p), throw=False),
+    ),
+}
+
+
+@pytest.mark.parametrize("message", WRONG)
+def test_wrong_studies(message):
+    with pytest.raises(ValueError, match=message):
+        WRONG[message]()
+
+
+def test_wrong_questions():
+    good = study({"a": 0.1}, limits={"y": (None, 2.1)})
+    first = mbs.first_order(good)
+    cost = {"a": mbs.Cost(0.0, 1.0)}
+    wrong = {
+        "there is no way of sampling 'lucky'; there are random, latin, sobol": lambda: mbs.monte_carlo(
+            good, 10, method="lucky"
+        ),
+        "number of samples must be positive, got 0": lambda: mbs.monte_carlo(good, 0),
+        "a chunk must have at least one sample": lambda: mbs.monte_carlo(good, 10, chunk=0),
+        "no contributor 'b' to cost; they are a": lambda: mbs.allocate(first, {"b": cost["a"]}, rss={"y": 1.0}),
+        "no measure 'x' to require a rss of": lambda: mbs.allocate(first, cost, rss={"x": 1.0}),
+        "a yield below 1, got 1": lambda: mbs.allocate(first, cost, good={"y": 1.0}),
+        "at least one requirement": lambda: mbs.allocate(first, cost),
+        "cost of 'a' needs a positive factor": lambda: mbs.allocate(first, {"a": mbs.Cost(0.0, -1.0)}, rss={"y": 1.0}),
+        "needs samples: call `tolerance` with `samples`": lambda: mbs.tolerance(good).histogram("y"),
+        "of the kind 'fourier' or 'spline', not 'bumpy'": lambda: mbs.deviated(mbs.disc(1.0), [0.1], kind="bumpy"),
+        "needs 1 rows of offsets": lambda: mbs.deviated(mbs.disc(1.0), np.zeros((2, 3))),
+    }
+    for message, ask in wrong.items():
+        with pytest.raises(ValueError, match=message):
+            ask()

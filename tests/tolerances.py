@@ -1,0 +1,114 @@
+"""Tolerance studies that several tests share."""
+
+import json
+import pathlib
+
+import jax.numpy as jnp
+import numpy as np
+
+import mbsjax as mbs
+from mbsjax.demo import SPRUNG, lost_contact
+
+
+def case(name: str) -> dict:
+    return json.loads((pathlib.Path(__file__).parent / "cases" / f"{name}.json").read_text())
+
+
+def clutch(p: dict) -> mbs.Mechanism:
+    """Chase's one-way clutch: a roller between the flat of the hub and the bore of the ring."""
+    flat = mbs.Profile.chain([mbs.Line((20.0, p["a"]), (-20.0, p["a"]))], closed=False)
+    return mbs.Mechanism(
+        [
+            mbs.Body("ground", profiles={"hub": flat, "ring": mbs.bore(p["e"])}),
+            mbs.Body("slide"),
+            mbs.Body("roller", profiles={"rim": mbs.disc(p["c"])}),
+        ],
+        [
+            mbs.Prismatic("b", "ground", "slide", start=5.0),
+            mbs.Prismatic("h", "slide", "roller", axis=(0.0, 1.0), start=39.0),
+            mbs.Contact("on hub", "ground.hub", "roller.rim", active=True),
+            mbs.Contact("in ring", "ground.ring", "roller.rim", active=True),
+        ],
+    )
+
+
+def clutch_study() -> mbs.Study:
+    data = case("tol_clutch_chase")
+    names = {"a": "a_hub_half_height", "c": "c_roller_radius", "e": "e_ring_radius"}
+    dims = {k: data["dims"][v] for k, v in names.items()}
+    limits = np.deg2rad([data["spec"]["phi_LSL_deg"], data["spec"]["phi_USL_deg"]])
+    return mbs.Study(
+        lambda p: mbs.assemble(clutch(p), throw=False),
+        {k: d["nominal"] for k, d in dims.items()},
+        {k: d["tol"] for k, d in dims.items()},
+        {"phi": lambda found: jnp.arctan2(found["b"], found["h"]), "b": lambda found: found["b"]},
+        limits={"phi": tuple(limits)},
+    )
+
+
+def four_bar(p: dict) -> mbs.Mechanism:
+    """The function generator of Zhang and Du; lengths R1 to R4 from crank to ground."""
+    return mbs.Mechanism(
+        [mbs.Body("crank"), mbs.Body("coupler"), mbs.Body("rocker")],
+        [
+            mbs.Revolute("A", "ground", "crank"),
+            mbs.Revolute("B", "crank", "coupler", (p["R1"], 0.0), start=-1.5),
+            mbs.Revolute("C", "coupler", "rocker", (p["R2"], 0.0), (p["R3"], 0.0)),
+            mbs.Revolute("D", "ground", "rocker", (p["R4"], 0.0), start=1.3),
+        ],
+    )
+
+
+def generator_study(places: int, limit: float | None = None) -> mbs.Study:
+    """Its error over the interval, in degrees."""
+    data = case("tol_fourbar_function_generator")
+    angles = np.deg2rad(np.linspace(95.5, 215.5, places))
+    wanted = 76 + 60 * np.sin(0.75 * (angles - np.deg2rad(95.5)))
+
+    def error(motion: mbs.Motion):
+        return jnp.rad2deg(motion["D"].q) - wanted
+
+    return mbs.Study(
+        lambda p: mbs.kinematics(four_bar(p), {"A": lambda t: t}, angles, throw=False),
+        {f"R{i}": value for i, value in enumerate(data["R"].values(), 1)},
+        {f"R{i}": mbs.Normal(sigma=s) for i, s in enumerate(data["sigma"], 1)},
+        {"error": error},
+        limits={} if limit is None else {"error": (-limit, limit)},
+        along={"error": np.rad2deg(angles)},
+    )
+
+
+def _first(log: mbs.Log, *kinds: str) -> tuple:
+    """Whether an event of one of these kinds happened, and the number of the first."""
+    there = jnp.isin(log.kind, jnp.array([mbs.EVENTS.index(kind) for kind in kinds])) & jnp.isfinite(log.t)
+    return jnp.any(there), jnp.argmax(there)
+
+
+def lift_off(sol: mbs.Solution):
+    """When the follower first leaves the cam."""
+    there, i = _first(sol.events, "released")
+    return jnp.where(there, sol.events.t[i], jnp.inf)
+
+
+def impact_speed(sol: mbs.Solution):
+    """How fast it first comes back."""
+    there, i = _first(sol.events, "impact", "closed")
+    return jnp.where(there, -sol.events.speed[i, 0], jnp.inf)
+
+
+def least_force(sol: mbs.Solution):
+    """The smallest contact force on the first flank."""
+    flank = (sol.ts > 2.3) & (sol.ts < 5.3)
+    return jnp.min(jnp.where(flank, sol["C23"].force, jnp.inf))
+
+
+def cam_model(p: dict) -> mbs.Solution:
+    return lost_contact(p, 101)
+
+
+def cam_study(part: float) -> mbs.Study:
+    """The cam of the thesis (4.4) under a spring that is too weak; tolerances of a part of 0.1 and the like."""
+    tolerances = dict.fromkeys(("e", "R", "l", "w", "r"), mbs.Normal(0.1 * part))
+    tolerances |= {"k": mbs.Normal(0.03 * part), "m": mbs.Normal(0.02 * part), "c": mbs.Uniform(0.5 * part)}
+    measures = {"lift-off": lift_off, "impact speed": impact_speed, "least force": least_force}
+    return mbs.Study(cam_model, SPRUNG, tolerances, measures, limits={"impact speed": (None, 5.0)})
