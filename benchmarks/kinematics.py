@@ -48,7 +48,8 @@ def rocker_tip(lengths):
     return lengths[3] + lengths[2] * jnp.cos(angle), lengths[2] * jnp.sin(angle), motion.residual
 
 
-def against_pylinkage() -> float:
+def pylinkage_loop():
+    """pylinkage's tolerance loop, and the link sets that it draws."""
     from pylinkage.actuators import Crank
     from pylinkage.components import Ground
     from pylinkage.dyads import RRRDyad
@@ -65,10 +66,14 @@ def against_pylinkage() -> float:
     def loop():
         return analyze_tolerance(linkage, tolerances, n_samples=SAMPLES, iterations=POSITIONS, seed=0).output_cloud
 
-    theirs, cloud = best(loop, 3), loop()
-    # the same samples: pylinkage draws crank, coupler and rocker of one variant after the other
+    # it draws crank, coupler and rocker of one variant after the other
     draws = np.random.default_rng(0).uniform(-TOLERANCE, TOLERANCE, (SAMPLES, 3))
-    lengths = jnp.asarray(NOMINAL + np.pad(draws, ((0, 0), (0, 1))))
+    return loop, jnp.asarray(NOMINAL + np.pad(draws, ((0, 0), (0, 1))))
+
+
+def against_pylinkage() -> float:
+    loop, lengths = pylinkage_loop()
+    theirs, cloud = best(loop, 3), loop()
     cores = jax.sharding.Mesh(jax.devices(), ("core",))
     split = jax.sharding.PartitionSpec("core")
     lengths = jax.device_put(lengths, jax.sharding.NamedSharding(cores, split))

@@ -119,7 +119,13 @@ from ._profile.ratchet import pawl as pawl, ratchet_wheel as ratchet_wheel
 from ._reaction import Reaction as Reaction
 from ._report import Report as Report, Table as Table, tolerance as tolerance
 from ._results import RESULTS as RESULTS
-from ._sample import Rare as Rare, Sample as Sample, importance as importance, monte_carlo as monte_carlo
+from ._sample import (
+    Rare as Rare,
+    Regression as Regression,
+    Sample as Sample,
+    importance as importance,
+    monte_carlo as monte_carlo,
+)
 from ._simulate import simulate as simulate
 from ._solution import ContactForce as ContactForce, Log as Log, Solution as Solution, Stats as Stats
 from ._state import State as State, state as state

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optimistix as optx
-from jax.scipy.special import logsumexp, ndtr
+from jax.scipy.special import log_ndtr, logsumexp
 from jaxtyping import Array
 
 from ._taylor import FirstOrder, SecondOrder
@@ -36,11 +36,13 @@ class Cost(NamedTuple):
 class Allocation(NamedTuple):
     """Tolerances that cost least.
 
-    - `tolerances`: +-T of each contributor, by name; `cost`: of all of them.
+    - `tolerances`: T of each contributor, by name: half the width between its limits, which keep their middle (those of
+        a one-sided distribution their lower end); `cost`: of all of them.
     - `met`: of each measure that is required, by name, what it comes to: worst case, RSS or yield.
     - `active`: what stands in the way of a lower cost, by name, with its price: how fast the logarithm of the cost
         falls when the logarithm of this bound is relaxed.
-    - `converged`: whether all requirements are met, to 1e-6, by tolerances that can be had.
+    - `converged`: whether all requirements are met, to 1e-6, by tolerances that can be had, and no others near are
+        cheaper.
     """
 
     tolerances: dict[str, float]
@@ -51,7 +53,7 @@ class Allocation(NamedTuple):
 
     def __repr__(self) -> str:
         wide = max(map(len, self.tolerances))
-        lines = [f"Allocation, cost {self.cost:.7g}{'' if self.converged else ' (requirements cannot be met)'}"]
+        lines = [f"Allocation, cost {self.cost:.7g}" + ("" if self.converged else " (not converged: can it be met?)")]
         lines += [f"  {name:{wide}}  +-{T:.7g}" for name, T in self.tolerances.items()]
         lines += [f"  {name}: {x:.7g}" for name, x in self.met.items()]
         lines += [f"  held by {name} (price {x:.4g})" for name, x in self.active.items()]
@@ -123,27 +125,37 @@ def allocate(
         T0=jnp.asarray(T0),
         ratio=jnp.asarray(np.asarray(study.std) / T0),
         curvatures=jnp.asarray(expansion.curvatures if isinstance(expansion, SecondOrder) else np.zeros((n, d, d))),
-        correlation=study.mixing @ study.mixing.T,
+        correlation=jnp.asarray(first.covariance / np.outer(study.std, study.std)),
         lower=study.lower,
         upper=study.upper,
+        lean=jnp.asarray((np.asarray(study.mean) - np.asarray(study.nominal + study.each(lambda d: d.anchor))) / T0),
         costs=jnp.asarray([c[1:3] for c in costs.values()]),
         bounds=jnp.asarray(
             [[max(c.lower, 1e-9 * T), min(c.upper, 1e9 * T)] for c, T in zip(costs.values(), T0[chosen])]
         ),
         chosen=tuple(chosen.tolist()),
         wanted=tuple((kind, study.columns.index(name), x) for kind, name, x in wanted),
+        limited=tuple((bool(np.isfinite(a)), bool(np.isfinite(b))) for a, b in zip(study.lower, study.upper)),
     )
-    t, prices = _solve(model, rounds)
+    t, prices, slope = _solve(model, rounds)
     T = np.asarray(model.tolerances(t))
     over = np.asarray(model.constraints(t))
     names = [f"{kind} of {name}" for kind, name, _ in wanted]
     names += [f"lower bound of {n}" for n in costs] + [f"upper bound of {n}" for n in costs]
     active = {name: float(p) for name, p in zip(names, prices) if p > 1e-6}
     amounts = np.asarray(model.amounts(t))
-    met = {f"{kind} of {name}": float(1 - x if kind == "yield" else x) for (kind, name, _), x in zip(wanted, amounts)}
+    met = {
+        f"{kind} of {name}": float(-np.expm1(-(x**2) / 2) if kind == "yield" else x)
+        for (kind, name, _), x in zip(wanted, amounts)
+    }
     total = sum(c.of(T[i]) for c, i in zip(costs.values(), chosen))
     found = dict(zip(study.names, T.tolist()))
-    return Allocation(found, float(total), met, active, bool(np.all(over < 1e-6)))
+    return Allocation(found, float(total), met, active, bool(np.all(over < 1e-6) and slope < 1e-4))
+
+
+def _level(log_rejects: Array) -> Array:
+    """Rejects on a scale that is near to that of standard deviations, and never runs out of numbers."""
+    return jnp.sqrt(1e-12 - 2 * jnp.minimum(log_rejects, 0.0))
 
 
 class _Model(eqx.Module):
@@ -155,10 +167,12 @@ class _Model(eqx.Module):
     correlation: Array
     lower: Array
     upper: Array
+    lean: Array  # how far the mean moves when T grows
     costs: Array
     bounds: Array
     chosen: tuple[int, ...] = eqx.field(static=True)
     wanted: tuple[tuple[str, int, float], ...] = eqx.field(static=True)
+    limited: tuple[tuple[bool, bool], ...] = eqx.field(static=True)
 
     def tolerances(self, t: Array) -> Array:
         return self.T0.at[np.array(self.chosen)].set(jnp.exp(t))
@@ -168,8 +182,13 @@ class _Model(eqx.Module):
         factor, power = self.costs.T
         return logsumexp(jnp.log(factor) - power * t)
 
+    def sides(self, k: int) -> list[tuple[float, Array]]:
+        """The limits that there are."""
+        low, high = self.limited[k]
+        return [(1.0, self.lower)] * low + [(-1.0, self.upper)] * high
+
     def amounts(self, t: Array) -> Array:
-        """What is limited: worst cases, RSS, and of yields the rejects."""
+        """What is limited: worst cases, RSS, and of yields the level that `_level` gives, negative."""
         T = self.tolerances(t)
         std = T * self.ratio
         covariance = std[:, None] * self.correlation * std
@@ -179,23 +198,25 @@ class _Model(eqx.Module):
             if kind == "worst case":
                 found.append(jnp.sum(jnp.abs(g) * T))
             elif kind == "rss":
-                found.append(jnp.sqrt(jnp.sum((g * T) ** 2)))
+                found.append(jnp.sqrt(jnp.sum((g * T) ** 2) + 1e-300))
             else:
                 bent = H @ covariance
-                mean = self.values[k] + jnp.trace(bent) / 2
-                sigma = jnp.sqrt(g @ covariance @ g + jnp.trace(bent @ bent) / 2)
-                found.append(ndtr((self.lower[k] - mean) / sigma) + ndtr((mean - self.upper[k]) / sigma))
+                mean = self.values[k] + g @ (self.lean * (T - self.T0)) + jnp.trace(bent) / 2
+                sigma = jnp.sqrt(g @ covariance @ g + jnp.trace(bent @ bent) / 2 + 1e-300)
+                tails = [log_ndtr(side * (limit[k] - mean) / sigma) for side, limit in self.sides(k)]
+                found.append(-_level(logsumexp(jnp.stack(tails))))
         return jnp.stack(found)
 
     def constraints(self, t: Array) -> Array:
         """Logarithms of how much is needed over how much there is: not positive where all is well."""
-        room = jnp.asarray([1 - x if kind == "yield" else x for kind, _, x in self.wanted])
+        room = [-_level(jnp.log1p(-x)) if kind == "yield" else jnp.asarray(x) for kind, _, x in self.wanted]
+        sign = jnp.asarray([-1.0 if kind == "yield" else 1.0 for kind, _, _ in self.wanted])
         low, high = jnp.log(self.bounds.T)
-        return jnp.concatenate([jnp.log(self.amounts(t) / room), low - t, t - high])
+        return jnp.concatenate([sign * jnp.log(self.amounts(t) / jnp.stack(room)), low - t, t - high])
 
 
 @eqx.filter_jit
-def _solve(model: _Model, rounds: int) -> tuple[Array, Array]:
+def _solve(model: _Model, rounds: int) -> tuple[Array, Array, Array]:
     """An augmented Lagrangian: each round minimises the cost with the prices of the last."""
     solver = optx.BFGS(rtol=1e-10, atol=1e-10)
 
@@ -204,14 +225,20 @@ def _solve(model: _Model, rounds: int) -> tuple[Array, Array]:
         pressed = jnp.maximum(prices + weight * model.constraints(t), 0.0)
         return model.cost(t) + jnp.sum(pressed**2) / (2 * weight)
 
-    def once(state: tuple[Array, Array], i: Array) -> tuple[tuple[Array, Array], None]:
+    def once(state: tuple[Array, Array], _: Any) -> tuple[tuple[Array, Array], None]:
         t, prices = state
         weight = 10.0
         t = optx.minimise(merit, solver, t, args=(prices, weight), max_steps=400, throw=False).value
         return (t, jnp.maximum(prices + weight * model.constraints(t), 0.0)), None
 
-    low, high = jnp.log(model.bounds.T)
-    start = jnp.clip(jnp.log(model.T0[np.array(model.chosen)]), low, high)
-    n = len(model.wanted) + 2 * len(model.chosen)
-    (t, prices), _ = jax.lax.scan(once, (start, jnp.zeros(n)), jnp.arange(rounds))
-    return t, prices
+    # begin where all tolerances together, larger or smaller than now, just do
+    n = len(model.wanted)
+    here, low, high = jnp.log(model.T0[np.array(model.chosen)]), *jnp.log(model.bounds.T)
+    fits = lambda s: jnp.all(model.constraints(here + s)[:n] <= 0)
+    halve = lambda _, s: jnp.where(
+        fits((s[0] + s[1]) / 2), jnp.stack([sum(s) / 2, s[1]]), jnp.stack([s[0], sum(s) / 2])
+    )
+    start = jnp.clip(here + jax.lax.fori_loop(0, 60, halve, jnp.array([-30.0, 30.0]))[0], low, high)
+    (t, prices), _ = jax.lax.scan(once, (start, jnp.zeros(n + 2 * len(model.chosen))), None, length=rounds)
+    slope = jax.grad(lambda t: model.cost(t) + prices @ model.constraints(t))(t)
+    return t, prices, jnp.max(jnp.abs(slope))

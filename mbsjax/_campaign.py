@@ -11,8 +11,9 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ._sample import Sample, bar, chunks, joined
-from ._sampler import AbstractSampler, sampler
+from ._evaluate import joined, spread
+from ._sample import Drawn, Sample, bar
+from ._sampler import AbstractSampler, counts, sampler
 from ._study import Evaluation, Study
 from ._tally import Tally
 
@@ -33,8 +34,13 @@ class Campaign(eqx.Module):
 
     def sample(self) -> Sample:
         """All samples, in memory."""
-        parts = [_read(self.path, k, None) for k in range(-(-self.tally.n // self.chunk))]
+        n = self.tally.n
+        parts = [_read(self.path, k, None, min(self.chunk, n - k * self.chunk)) for k in range(-(-n // self.chunk))]
         return Sample(self.study, self.sampler, joined(parts), self.tally)
+
+
+_COLUMNS = ("index", "kind", "sequence")
+_VALUES = ("values at nominal", "values aside")  # compared to 1e-6: they tell another model
 
 
 class StoreWarning(UserWarning):
@@ -75,6 +81,10 @@ def campaign(
         ...     len(list(done.path.glob("*.parquet"))), done.tally.n
         (3, 3000)
     """
+    for name in _COLUMNS:
+        if name in study.columns:
+            raise ValueError(f"a measure of a campaign cannot be called {name!r}: its store has a column of that name")
+    n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
     plan = sampler(method, n, len(study.names), seed)
     path = pathlib.Path(store)
     told = _described(study, seed, method, chunk, None if method == "random" else n)
@@ -89,14 +99,14 @@ def campaign(
     wanted = np.flatnonzero(missing).tolist()
     have = n - sum(min(chunk, n - k * chunk) for k in wanted)
     with bar(n, progress and first, have) as shown:
-        for index, found in chunks(study, plan, n, chunk, wanted):
+        for index, found in spread(study, Drawn(study, plan), n, chunk, wanted):
             _write(path, int(index[0]) // chunk, study.columns, mark, seed, index, found)
             shown.update(len(index) * jax.process_count())
     _meet()
     tally = Tally(study, plan.groups, method == "random")
     for k in range(count):
         index = k * chunk + np.arange(min(chunk, n - k * chunk))
-        tally.add(index, plan.group(index), *_read(path, k, mark))
+        tally.add(index, plan.group(index), *_read(path, k, mark, len(index)))
     return Campaign(study, plan, path, chunk, tally)
 
 
@@ -114,11 +124,12 @@ def _described(study: Study, seed: int, method: str, chunk: int, n: int | None) 
         "other dimensions": [numbers(x) for x in study.leaves if eqx.is_array_like(x)],
         "correlation": numbers(study.mixing), "measures": list(study.columns),
         "values at nominal": [float(f"{x:.9g}") for x in numbers(study.at_nominal.values)],
+        "values aside": [float(f"{x:.9g}") for x in numbers(study(study.mean + study.std / 2).values)],
     }  # fmt: skip
 
 
 def _fingerprint(told: dict) -> str:
-    known = {key: value for key, value in told.items() if key != "values at nominal"}
+    known = {key: value for key, value in told.items() if key not in _VALUES}
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
 
@@ -129,15 +140,16 @@ def _claim(path: pathlib.Path, told: dict) -> str:
     if card.exists():
         try:
             there = json.loads(card.read_text())
-        except ValueError as error:
-            raise ValueError(f"{card} cannot be read: {error}") from error
-        other = [key for key in told if key != "values at nominal" and there.get(key) != told[key]]
-        known, now = there.get("values at nominal", []), told["values at nominal"]
-        if len(known) != len(now) or not np.allclose(known, now, rtol=1e-6, atol=0.0):
-            other.append("values at nominal")
+            other = [key for key in told if key not in _VALUES and repr(there.get(key)) != repr(told[key])]
+            for key in _VALUES:
+                known, now = (np.asarray(x[key], float) for x in (there, told))
+                if known.shape != now.shape or not np.allclose(known, now, rtol=1e-6, atol=0.0, equal_nan=True):
+                    other.append(key)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{card} is not what a campaign has written: {error}") from error
         if other:
             raise ValueError(f"the store {path} belongs to another study: it has other {', '.join(other)}")
-    elif any(path.iterdir()):
+    elif any(not x.name.startswith(".study.json.") for x in path.iterdir()):
         raise ValueError(f"the folder {path} is not empty, and not the store of a campaign")
     else:
         _put(card, json.dumps(told, indent=1).encode())
@@ -171,14 +183,14 @@ def _write(
     arrow, parquet = _arrow()
     columns = [index.astype(np.int64), found.kind.astype(np.int8), found.sequence.astype(np.uint32), *found.values.T]
     about = {"study": mark, "chunk": str(k), "seed": str(seed), "digest": _digest(columns)}
-    table = arrow.table(dict(zip(["index", "kind", "sequence", *names], map(np.ascontiguousarray, columns))))
+    table = arrow.table(dict(zip([*_COLUMNS, *names], map(np.ascontiguousarray, columns))))
     sink = arrow.BufferOutputStream()
     parquet.write_table(table.replace_schema_metadata(about), sink)
     _put(_file(path, k), sink.getvalue().to_pybytes())
 
 
-def _read(path: pathlib.Path, k: int, mark: str | None) -> Evaluation:
-    """A chunk; raises where it is not what it should be."""
+def _read(path: pathlib.Path, k: int, mark: str | None, size: int) -> Evaluation:
+    """The first samples of a chunk; raises where it is not what it should be."""
     _, parquet = _arrow()
     table = parquet.read_table(_file(path, k), partitioning=None)
     about = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
@@ -188,19 +200,19 @@ def _read(path: pathlib.Path, k: int, mark: str | None) -> Evaluation:
     if about.get("digest") != _digest(columns):
         raise ValueError("its numbers were changed")
     _, kind, sequence, *values = columns
-    return Evaluation(np.stack(values, 1), kind.astype(int), sequence)
+    return Evaluation(np.stack(values, 1)[:size], kind[:size].astype(int), sequence[:size])
 
 
 def _intact(path: pathlib.Path, k: int, mark: str, size: int) -> bool:
     if not _file(path, k).exists():
         return False
     try:
-        found = len(_read(path, k, mark).kind)
+        found = len(_read(path, k, mark, size).kind)
     except (ValueError, OSError) as error:  # what pyarrow raises is among these
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         warnings.warn(f"chunk {k} of {path} is damaged and is run again: {reason}", StoreWarning, stacklevel=3)
         return False
-    return found == size
+    return found >= size  # of more samples, the first ones are taken
 
 
 def _agreed(missing: np.ndarray) -> Any:

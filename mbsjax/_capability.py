@@ -75,6 +75,8 @@ def _below(x: float, mean: float, std: float, skewness: float, kurtosis: float) 
         return 0.0 if x < 0 else 1.0
     if not std > 0:
         return float(mean < x)
+    if skewness == 0 and kurtosis == 3:
+        return float(ndtr((x - mean) / std))
     z, s, k = _SCORES, skewness, kurtosis - 3
     w = z + (z**2 - 1) * s / 6 + (z**3 - 3 * z) * k / 24 - (2 * z**3 - 5 * z) * s**2 / 36
     middle = len(z) // 2  # where the expansion turns back, it is of no more use

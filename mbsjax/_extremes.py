@@ -1,16 +1,18 @@
 """The worst that tolerances allow: by corners, by optimisation, and the point that limits are most likely broken at."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
+from scipy.optimize import minimize
 from scipy.special import ndtr
 
+from ._evaluate import CHUNK, evaluated, linearised
 from ._study import Study
-from ._taylor import evaluated, first_order, linearised
+from ._taylor import first_order
 
 
 class WorstCase(NamedTuple):
@@ -28,7 +30,7 @@ class WorstCase(NamedTuple):
     failed: float
 
 
-def worst_case(study: Study, *, max_corners: int = 4096, steps: int = 40) -> WorstCase:
+def worst_case(study: Study, *, max_corners: int = 4096, chunk: int = CHUNK) -> WorstCase:
     """The largest and smallest values of all measures with every dimension within its limits, without linearising:
     the best corner of all tolerances (where they are no more than `max_corners`; else the one that the sensitivities
     point at), improved by a bounded search along exact gradients where the worst lies inside. Values along a stroke are
@@ -51,47 +53,53 @@ def worst_case(study: Study, *, max_corners: int = 4096, steps: int = 40) -> Wor
     else:
         corners = np.concatenate([slopes[0] > 0, slopes[0] < 0]).astype(float)
     x = low + corners * (high - low)
-    found = evaluated(study, x).values
+    found = evaluated(study, x, chunk).values
     failed = float(np.mean(~np.all(np.isfinite(found), 1)))
     x, found = np.concatenate([x, (low + high)[None] / 2]), np.concatenate([found, values])
     ends = [np.argmin(np.where(np.isfinite(s * found), s * found, np.inf), 0) for s in (1, -1)]
     best = [found[k, np.arange(m)] for k in ends]
     at = [x[k] for k in ends]
     single = np.array([k for k in study.slices.values() if isinstance(k, int)], int)
-    if len(single):
-        starts = np.concatenate([at[0][single], at[1][single]])
-        middle = np.broadcast_to((low + high) / 2, starts.shape)
-        which, sign = np.tile(single, 4), np.tile(np.repeat([-1.0, 1.0], len(single)), 2)
-        point, reached = _climb(study, np.concatenate([starts, middle]), which, sign, low, high, steps)
-        for k, s, x_, y in zip(which, sign, point, reached):
-            side = int(s > 0)
-            if s * (y - best[side][k]) > 0:
-                best[side][k], at[side][k] = y, x_
+    which, side = np.tile(single, 2), np.repeat([0, 1], len(single))
+    aside = (low + high) / 2 + 0.02 * np.random.default_rng(0).uniform(-1.0, 1.0, d) * (high - low)
+    starts = np.array([x for k, s in zip(which, side) for x in (at[s][k], aside)]).reshape(-1, d)
+    slopes = linearised(study, starts)[1] if len(starts) else np.zeros((0, m, d))
+    for k, s, x0, slope in zip(np.repeat(which, 2), np.repeat(side, 2), starts, slopes):
+        uphill = (2 * s - 1) * slope[k] * (high - low)
+        held = np.where(x0 <= low, uphill <= 0, np.where(x0 >= high, uphill >= 0, uphill == 0))
+        leads = np.allclose(np.where(uphill > 0, high, low), at[s][k], rtol=0, atol=1e-12 * (high - low).max())
+        if np.all(np.isfinite(uphill)) and not (np.all(held) or leads):  # else it is worst here, or in this corner
+            x1, y = _climb(study, x0, int(k), int(2 * s - 1), low, high)
+            if (2 * s - 1) * (y - best[s][k]) > 0:
+                best[s][k], at[s][k] = y, x1
     return WorstCase(best[0], best[1], at[0], at[1], failed)
 
 
-def _climb(study: Study, x: np.ndarray, which: np.ndarray, sign: np.ndarray, low: Any, high: Any, steps: int):
-    """Steps to the corner of a box that shrinks where it does not help, for many at once."""
-    half, radius = (high - low) / 2, np.full(len(x), 0.5)
-    rows = np.arange(len(x))
+def _climb(
+    study: Study, x: np.ndarray, k: int, sign: int, low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """The highest point of a value (the lowest for a negative sign) within the limits, from a start."""
+    half, middle = (high - low) / 2, (high + low) / 2
+    values, _ = linearised(study, np.stack([x, middle]))
+    scale = max(float(np.ptp(values[:, k])), 1e-9 * abs(float(values[0, k])), 1e-300)
 
-    def look(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        values, slopes = linearised(study, x)
-        return sign * values[rows, which], sign[:, None] * slopes[rows, which]
+    last = [(x - middle) / half, 0.0]
 
-    y, g = look(x)
-    for _ in range(steps):
-        trial = np.clip(x + np.sign(g) * half * radius[:, None], low, high)
-        # in one dimension the search halves the way; in several, the gradient tells where less is enough
-        if np.all(np.abs(trial - x) <= 1e-12 * half):
+    def down(t: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = (y[0, k] for y in linearised(study, (middle + t * half)[None]))
+        if not np.isfinite(value):  # a wall, to turn back at
+            return last[1] + 10 + float(np.sum((t - last[0]) ** 2)), 2 * (t - last[0])
+        last[:] = t.copy(), -sign * float(value) / scale
+        return last[1], -sign * slope * half / scale
+
+    t, y = (x - middle) / half, np.inf
+    options = {"ftol": 1e-15, "gtol": 1e-10, "maxfun": 100}
+    for _ in range(4):  # begun anew, it gets along ridges
+        found = minimize(down, t, jac=True, method="L-BFGS-B", bounds=[(-1.0, 1.0)] * len(x), options=options)
+        better, t, y = y - found.fun, found.x, min(float(found.fun), y)
+        if not better > 1e-6:
             break
-        y_new, g_new = look(trial)
-        better = y_new > y
-        x, y, g = np.where(better[:, None], trial, x), np.where(better, y_new, y), np.where(better[:, None], g_new, g)
-        radius = np.where(better, np.minimum(2 * radius, 1.0), radius / 2)
-        if np.all(radius < 1e-9):
-            break
-    return x, sign * y
+    return middle + t * half, -sign * y * scale
 
 
 class DesignPoint(NamedTuple):
@@ -103,7 +111,7 @@ class DesignPoint(NamedTuple):
     - `probability`: of breaking it, exact where the limit is a plane in the scores.
     - `scores`, `dimensions`: the point.
     - `importance`: the part of each score in it; they sum to 1.
-    - `converged`: whether it was found.
+    - `converged`: whether it was found; if not, the numbers are NaN: perhaps the limit cannot be reached at all.
     """
 
     value: str
@@ -117,9 +125,10 @@ class DesignPoint(NamedTuple):
     converged: bool
 
 
-def form(study: Study, *, max_steps: int = 60, along: bool = False) -> list[DesignPoint]:
+def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[DesignPoint]:
     """The design point and the reliability index of every limit (FORM), by the iteration of Hasofer and Lind, Rackwitz
-    and Fiessler with a line search, all limits at once; `along` takes in those of values along a stroke.
+    and Fiessler with a line search, all limits at once, each from the medians and from two points aside, of which the
+    nearest is kept; `along` takes in the limits of values along a stroke.
 
     !!! Example
 
@@ -138,10 +147,16 @@ def form(study: Study, *, max_steps: int = 60, along: bool = False) -> list[Desi
         )
         wanted &= single
     side, which = np.nonzero(wanted)
-    if len(which) == 0:
+    count = len(which)
+    if count == 0:
         return []
+    aside = np.random.default_rng(0).normal(size=(count, len(study.names)))
+    aside = aside / np.linalg.norm(aside, axis=1, keepdims=True)
+    u = np.concatenate([0 * aside, aside, -aside])
+    side, which = np.tile(side, 3), np.tile(which, 3)
     limit, sign = bounds[side, which], np.where(side == 1, 1.0, -1.0)
-    rows, scale = np.arange(len(which)), np.maximum(first_order(study).std[which], 1e-300)
+    spread = first_order(study).std[which]
+    rows, scale = np.arange(len(which)), np.where(spread > 0, spread, 1.0)
 
     def look(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How much room there is to the limit, in standard deviations, and its gradient in the scores."""
@@ -150,18 +165,16 @@ def form(study: Study, *, max_steps: int = 60, along: bool = False) -> list[Desi
         room = sign * (limit - values[rows, which]) / scale
         return room, np.einsum("ki,kij->kj", -sign[:, None] * slopes[rows, which] / scale[:, None], dx)
 
-    def merit(u: np.ndarray, room: np.ndarray, g: np.ndarray) -> np.ndarray:
-        weight = 2 * np.linalg.norm(u, axis=1) / np.maximum(np.linalg.norm(g, axis=1), 1e-300) + 10
-        return (u**2).sum(1) / 2 + weight * np.abs(room)
-
-    u = np.zeros((len(which), len(study.names)))
     room, g = look(u)
     done = np.zeros(len(which), bool)
     step, direction = np.ones(len(which)), _toward(u, room, g)
     for _ in range(max_steps):
         trial = u + step[:, None] * direction
         room_new, g_new = look(trial)
-        fine = np.isfinite(room_new) & (merit(trial, room_new, g) <= merit(u, room, g) + 1e-12) & ~done
+        far = np.maximum(np.linalg.norm(u, axis=1), np.linalg.norm(u + direction, axis=1))
+        weight = 2 * far / np.maximum(np.linalg.norm(g, axis=1), 1e-12) + 10
+        before, after = ((x**2).sum(1) / 2 + weight * np.abs(r) for x, r in ((u, room), (trial, room_new)))
+        fine = np.isfinite(room_new) & (after <= before + 1e-12 * (1 + before)) & ~done
         u, room, g = (
             np.where(fine[:, None], trial, u),
             np.where(fine, room_new, room),
@@ -169,17 +182,30 @@ def form(study: Study, *, max_steps: int = 60, along: bool = False) -> list[Desi
         )
         direction = _toward(u, room, g)
         step = np.where(fine, 1.0, step / 2)
-        done = (np.abs(room) < 1e-9) & (np.linalg.norm(direction, axis=1) < 1e-7 * (1 + np.linalg.norm(u, axis=1)))
+        reach = 1 + np.linalg.norm(u, axis=1)
+        done = (np.abs(room) < 1e-9 * reach) & (np.linalg.norm(direction, axis=1) < 1e-7 * reach)
         if np.all(done | (step < 1e-6)):
             break
     size = np.linalg.norm(g, axis=1, keepdims=True)
     alpha = -g / np.where(size > 0, size, 1.0)
-    beta = (alpha * u).sum(1)
+    done &= size[:, 0] > 0
+    beta = np.where(done, (alpha * u).sum(1), np.nan)
+    nearest = np.argmin(np.where(done, np.abs(beta), np.inf).reshape(3, count), 0) * count + np.arange(count)
     dimensions = np.asarray(_dimensions(study, jnp.asarray(u))[0])
-    told = zip(which, limit, side, beta, ndtr(-beta), u, dimensions, alpha**2, done)
+    blank = lambda x, i: x[i] if done[i] else np.full_like(x[i], np.nan)
     return [
-        DesignPoint(study.columns[k], float(at), ("lower", "upper")[s], float(b), float(p), u, x, a, bool(ok))
-        for k, at, s, b, p, u, x, a, ok in told
+        DesignPoint(
+            value=study.columns[which[i]],
+            limit=float(limit[i]),
+            side=("lower", "upper")[side[i]],
+            beta=float(beta[i]),
+            probability=float(ndtr(-beta[i])),
+            scores=blank(u, i),
+            dimensions=blank(dimensions, i),
+            importance=blank(alpha**2, i),
+            converged=bool(done[i]),
+        )
+        for i in nearest
     ]
 
 

@@ -1,5 +1,6 @@
 """Driven motion: positions, velocities and accelerations on a time grid."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -19,7 +20,7 @@ from ._mobility import check_drivers, spare_freedoms
 from ._modes import EVENTS, start_mode
 from ._precision import as_float, is_concrete
 from ._results import RESULTS
-from ._start import check_start
+from ._start import check_start, overlapping
 from ._system import second
 from ._touch import Mode
 from ._track import (
@@ -198,6 +199,9 @@ def kinematics(
             raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
         closed, problem = closed & fits, problem.within(mode)
     motion = Motion(mech, ts, *_run(problem, q0, closed, ts, max_steps, max_events if mech.contacts else 0))
+    if mech.contacts:
+        clear = _clear(problem, q0)
+        motion = dataclasses.replace(motion, result=RESULTS.where(clear, motion.result, RESULTS.overlapping))
     if looking and bool(motion.result != RESULTS.successful):
         holding = f" It is held by {motion.holding}." if motion.holding else ""
         raise RuntimeError(f"At t = {float(motion.stopped_at):.9g}: {RESULTS[motion.result]}{holding}")
@@ -307,6 +311,13 @@ def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
 @eqx.filter_jit
 def _start(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]) -> tuple[Mode, Array]:
     return start_mode(problem, q, t, n, active)
+
+
+@eqx.filter_jit
+def _clear(problem: Problem, q: Array) -> Array:
+    problem, q = frozen((problem, q))
+    assert problem.mode is not None
+    return ~overlapping(problem.system, q, problem.mode.active)
 
 
 @eqx.filter_jit

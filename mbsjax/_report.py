@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import numpy as np
+from scipy.special import ndtri
 
+from ._evaluate import CHUNK
 from ._extremes import DesignPoint, WorstCase, form, worst_case
 from ._sample import Sample, monte_carlo
 from ._study import Study
@@ -46,7 +48,7 @@ def shown(x: Any) -> str:
     """A cell of a table."""
     if x is None or (isinstance(x, float) and np.isnan(x)):
         return ""
-    return f"{x:.6g}" if isinstance(x, float) else str(x)
+    return f"{x:.8g}" if isinstance(x, float) else str(x)
 
 
 class Report(eqx.Module):
@@ -104,6 +106,8 @@ class Report(eqx.Module):
         if worst is not None:
             row("worst case, exact, lower", worst.lower)
             row("worst case, exact, upper", worst.upper)
+            if worst.failed:
+                rows.append(("corners of the tolerances that fail, %", *[100 * worst.failed] * len(names)))
         row("RSS, lower", first.middle - first.rss)
         row("RSS, upper", first.middle + first.rss)
         row("modified RSS, +-", first.mrss)
@@ -137,9 +141,10 @@ class Report(eqx.Module):
                 rows.append(("sampled: ppm rejected, failures too", *(1e6 * rejects[0]).tolist()))
                 rows.append(("  its standard error", *(1e6 * rejects[1]).tolist()))
                 rows.append(("sampled: yield", *(1 - rejects[0]).tolist()))
+                rows.append(("sampled: sigma level", *(-ndtri(rejects[0])).tolist()))
             else:
                 row(f"{kind}: yield", able.good)
-            row(f"{kind}: sigma level", able.sigma_level)
+                row(f"{kind}: sigma level", able.sigma_level)
         return Table("measures", ("", *names), rows)
 
     def _contributors(self, name: str) -> Table:
@@ -213,6 +218,8 @@ class Report(eqx.Module):
         paths = []
         for table in self.tables:
             name = "".join(c if c.isalnum() else "_" for c in table.title)
+            while folder / f"{name}.csv" in paths:
+                name += "_"
             paths.append(folder / f"{name}.csv")
             paths[-1].write_text(table.to_csv())
         return paths
@@ -279,7 +286,7 @@ def tolerance(
     samples: int = 0,
     seed: int = 0,
     method: str = "sobol",
-    chunk: int = 1024,
+    chunk: int = CHUNK,
     second: bool = True,
     worst: bool = True,
     progress: bool = False,
@@ -310,7 +317,7 @@ def tolerance(
         study,
         first,
         second_order(study, first) if second else None,
-        worst_case(study) if worst else None,
+        worst_case(study, chunk=chunk) if worst else None,
         form(study),
         monte_carlo(study, samples, seed=seed, method=method, chunk=chunk, progress=progress) if samples else None,
     )

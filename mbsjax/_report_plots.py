@@ -28,6 +28,17 @@ def _at(report: Report, measure: str, row: bool) -> Any:
     return at
 
 
+def _plain(name: str) -> str:
+    """A name as it is, not as mathematics."""
+    return name.replace("$", r"\$")
+
+
+def _empty(axes: Any, x: np.ndarray, measure: str) -> bool:
+    if len(x) == 0:
+        axes.set(title=f"{_plain(measure)}: no sample has a value")
+    return len(x) == 0
+
+
 def _sample(report: Report) -> Any:
     if report.sample is None:
         raise ValueError("this picture needs samples: call `tolerance` with `samples`")
@@ -41,8 +52,8 @@ def pareto(report: Report, measure: str, axes: Any = None) -> Any:
     colors = ["tab:blue" if report.first.slopes[k, i] >= 0 else "tab:red" for i in order]
     axes.bar(range(len(order)), part[order], color=colors)
     axes.plot(range(len(order)), np.cumsum(part[order]), "o-", color="0.3", ms=3)
-    axes.set_xticks(range(len(order)), [report.study.names[i] for i in order], rotation=30, ha="right")
-    axes.set(ylabel="% of variance", title=f"{measure}: contributions (blue: grows with it, red: falls)")
+    axes.set_xticks(range(len(order)), [_plain(report.study.names[i]) for i in order], rotation=30, ha="right")
+    axes.set(ylabel="% of variance", title=f"{_plain(measure)}: contributions (blue: grows with it, red: falls)")
     return axes
 
 
@@ -51,6 +62,8 @@ def histogram(report: Report, measure: str, axes: Any = None) -> Any:
     sample = _sample(report)
     x = sample.values[:, k]
     x = x[np.isfinite(x)]
+    if _empty(axes, x, measure):
+        return axes
     lower, upper = float(report.study.lower[k]), float(report.study.upper[k])
     edges = np.linspace(x.min(), x.max(), 81) if np.ptp(x) > 0 else 10
     _, edges, bars = axes.hist(x, edges, color="tab:green", alpha=0.8)
@@ -67,7 +80,7 @@ def histogram(report: Report, measure: str, axes: Any = None) -> Any:
             axes.axvline(limit, color="tab:red", ls="--", lw=1)
     axes.axvline(float(report.study.at_nominal.values[k]), color="0.4", lw=1, label="nominal")
     able = sample.tally.capability
-    axes.set(xlabel=measure, ylabel="samples", title=f"{len(x)} samples, Ppk {able.cpk[k]:.3g}")
+    axes.set(xlabel=_plain(measure), ylabel="samples", title=f"{len(x)} samples, Ppk {able.cpk[k]:.3g}")
     axes.legend(fontsize=8)
     return axes
 
@@ -89,7 +102,7 @@ def bands(report: Report, measure: str, axes: Any = None) -> Any:
         limit = np.asarray(limit)[at]
         if np.isfinite(limit).any():
             axes.plot(x, limit - nominal, color="tab:red", lw=1)
-    axes.set(ylabel=f"{measure} less nominal", xlabel="along the stroke", title=f"{measure}: bands")
+    axes.set(ylabel=f"{_plain(measure)} less nominal", xlabel="along the stroke", title=f"{_plain(measure)}: bands")
     axes.legend(fontsize=8)
     return axes
 
@@ -99,8 +112,8 @@ def contributions(report: Report, measure: str, axes: Any = None) -> Any:
     parts = report.first.slopes[at] * np.asarray(report.study.std)
     x = np.asarray(report.study.along.get(measure, np.arange(len(parts))))
     order = np.argsort(-(parts**2).sum(0))[:8]
-    axes.stackplot(x, (parts[:, order] ** 2).T, labels=[report.study.names[i] for i in order])
-    axes.set(ylabel="variance", xlabel="along the stroke", title=f"{measure}: contributions")
+    axes.stackplot(x, (parts[:, order] ** 2).T, labels=[_plain(report.study.names[i]) for i in order])
+    axes.set(ylabel="variance", xlabel="along the stroke", title=f"{_plain(measure)}: contributions")
     axes.legend(fontsize=8)
     return axes
 
@@ -109,13 +122,17 @@ def convergence(report: Report, measure: str, axes: Any = None) -> Any:
     axes, k = _axes(axes), _at(report, measure, False)
     x = _sample(report).values[:, k]
     x = x[np.isfinite(x)]
+    if _empty(axes, x, measure):
+        return axes
     n = np.unique(np.geomspace(min(32, len(x)), len(x), 60).astype(int))
     total, square = np.cumsum(x - x[0]), np.cumsum((x - x[0]) ** 2)
     mean = total[n - 1] / n
     error = 1.96 * np.sqrt(np.maximum(square[n - 1] / n - mean**2, 0.0) / n)
-    axes.fill_between(n, x[0] + mean - error, x[0] + mean + error, color="0.85", label="95 % (independent samples)")
+    axes.fill_between(n, x[0] + mean - error, x[0] + mean + error, color="0.85", label="95 %, if independent")
     axes.plot(n, x[0] + mean, color="tab:blue", label="mean")
-    axes.set(xscale="log", xlabel="samples", ylabel=measure, title=f"{measure}: convergence of the mean")
+    axes.set(
+        xscale="log", xlabel="samples", ylabel=_plain(measure), title=f"{_plain(measure)}: convergence of the mean"
+    )
     axes.legend(fontsize=8)
     return axes
 
@@ -135,6 +152,6 @@ def scatter(report: Report, measure: str, contributor: str | None = None, axes: 
     mean = float(report.study.mean[i])
     ends = np.array([x.min(), x.max()])
     axes.plot(ends, report.first.values[k] + report.first.slopes[k, i] * (ends - mean), color="k", lw=1, label="slope")
-    axes.set(xlabel=names[i], ylabel=measure, title=f"{measure} against {names[i]}")
+    axes.set(xlabel=_plain(names[i]), ylabel=_plain(measure), title=f"{_plain(measure)} against {_plain(names[i])}")
     axes.legend(fontsize=8)
     return axes

@@ -33,6 +33,7 @@ class RESULTS(eqx.Enumeration):
     max_events_reached = "The maximum number of contact events was reached. Increase `max_events`."
     fell = "A body whose contact presses it on dropped, and met nothing on its way. Extend the profile."
     no_equilibrium = "No position of rest was found near the estimate: the forces do not vanish anywhere near."
+    overlapping = "Bodies interpenetrate at the start: check the dimensions, or give an estimate from outside."
     step_too_small = (
         "The step that the tolerance asks for became too small. Is a force discontinuous without a switch, or a "
         "contact very stiff? Try a larger tolerance, or an implicit solver such as `diffrax.Kvaerno5()`."

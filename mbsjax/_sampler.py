@@ -1,6 +1,8 @@
 """Where to sample: standard normal scores as a pure function of a seed and an index."""
 
 import abc
+import operator
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -99,8 +101,6 @@ def sampler(method: str, n: int, d: int, seed: int) -> AbstractSampler:
     """A sampler of n samples in d dimensions."""
     if method not in METHODS:
         raise ValueError(f"there is no way of sampling {method!r}; there are {', '.join(METHODS)}")
-    if n < 1:
-        raise ValueError(f"the number of samples must be positive, got {n}")
     key = jax.random.key(seed)
     if method == "random":
         return Random(key, jnp.zeros(d))
@@ -111,6 +111,18 @@ def sampler(method: str, n: int, d: int, seed: int) -> AbstractSampler:
     parts = [_digits(d, max(size - 1, 1).bit_length(), np.random.default_rng([seed, g])) for g in range(groups)]
     shift, directions = (jnp.asarray(np.stack(x)) for x in zip(*parts))
     return Sobol(shift, directions, size)
+
+
+def counts(**given: Any) -> list[int]:
+    """Whole numbers, positive but for the seed, which may be zero."""
+    for name, x in given.items():
+        try:
+            known = operator.index(x) >= (0 if name == "seed" else 1)
+        except TypeError:
+            known = False
+        if not known:
+            raise ValueError(f"`{name}` must be a positive whole number{', or zero' * (name == 'seed')}, got {x!r}")
+    return [operator.index(x) for x in given.values()]
 
 
 def _digits(d: int, bits: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

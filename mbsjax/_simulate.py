@@ -19,7 +19,7 @@ from ._precision import as_float, is_concrete
 from ._replay import advance, starts
 from ._results import RESULTS
 from ._solution import Log, Solution, Stats
-from ._start import check_start
+from ._start import check_start, overlapping
 from ._state import State, first_stance, state
 from ._trees import frozen
 from ._trigger import Trigger
@@ -181,11 +181,21 @@ def _simulate(
     plant: Plant, active: tuple[bool, ...], state0: State, ts: Array, t1: Array, limits: Array, options: Options
 ):
     stance = frozen(_first(plant, active, state0, t1))
-    q, p = _begin(plant, state0, stance)
+    q, p, off = _begin(plant, state0, stance)
     plant_, t_, q_, p_, t1_, limits_ = frozen((plant, state0.t, q, p, t1, limits))
     course = _course(plant_, t_, q_, p_, stance, t1_, limits_, options)
     begins = starts(plant, state0.t, q, p, course=course, options=options)
-    return _told(plant, begins, course, ts, options)
+    *told, stopped, code, stats = _told(plant, begins, course, ts, options)
+    here = _clear(plant, frozen(state0.q), stance)
+    code = RESULTS.where(here, code, RESULTS.overlapping)
+    code = RESULTS.where(off < 1e-6, code, RESULTS.not_assembled)
+    stopped = jnp.where(here & (off < 1e-6), stopped, state0.t)
+    return (*told, stopped, code, stats)
+
+
+@eqx.filter_jit
+def _clear(plant: Plant, q: Array, stance: Stance) -> Array:
+    return ~overlapping(plant.problem.system, q, stance.on | ~jnp.asarray(plant.rigid))
 
 
 @eqx.filter_jit
@@ -193,7 +203,7 @@ def _first(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> 
     stance = first_stance(plant, active, state0.q)
     if not stance.side.shape[0]:
         return stance
-    q, p = _begin(plant, state0, stance)
+    q, p, _ = _begin(plant, state0, stance)
     now = plant.instant(state0.t, q, p, stance)
     values = plant.switches(state0.t, q, now.v, now.frame)
     # on its very edge, the side is that of a moment later
@@ -205,11 +215,14 @@ def _first(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> 
 
 
 @eqx.filter_jit
-def _begin(plant: Plant, state0: State, stance: Stance) -> tuple[Array, Array]:
+def _begin(plant: Plant, state0: State, stance: Stance) -> tuple[Array, Array, Array]:
+    """Position and momenta, put on the constraints, and by how much they miss these, in parts of the mechanism's
+    size."""
     q = plant.project(state0.q, state0.t, stance)
     frame = plant.frame(q, state0.t, stance)
     v = plant.velocity(frame, plant.solver(frame, stance), plant.momentum(frame, state0.v), state0.t)
-    return frame.q, plant.momentum(frame, v)
+    off = jnp.max(jnp.abs(frozen(frame.residual) / plant.row_sizes), initial=0.0)
+    return frame.q, plant.momentum(frame, v), off
 
 
 @eqx.filter_jit

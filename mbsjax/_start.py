@@ -1,8 +1,9 @@
 """Whether a motion can begin where it is to begin: bodies that do not interpenetrate, contacts that are possible."""
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ._joint.contact import Contact
 from ._mechanism import Mechanism
@@ -50,6 +51,15 @@ def check_start(mech: Mechanism, q: Float[Array, " nq"]) -> None:
                 f"({where[0]:.6g}, {where[1]:.6g}) on profile {contact.body_a}.{contact.profile_a} (contact "
                 f"{contact.name!r}): give an estimate from outside, or check the dimensions"
             )
+
+
+def overlapping(laid_out: System, q: Float[Array, " nq"], held: Bool[Array, " c"]) -> Bool[Array, ""]:
+    """Whether the bodies of a contact overlap that is not held closed: what `check_start` would say of a little
+    overlap, also where nobody can look."""
+    if not laid_out.layout.holds:
+        return jnp.zeros((), bool)
+    gap = laid_out.nearest(laid_out.poses(q)).gap / laid_out.size
+    return jnp.any(~held & (gap < -1e-8) & (gap > -0.05))
 
 
 def _check_pair(contact: Contact, profiles: tuple[Profile, Profile], places: list[tuple[int, float]]) -> None:

@@ -128,6 +128,9 @@ class Study(eqx.Module):
             if not bool(jnp.all(jnp.isfinite(x))):
                 raise ValueError(f"the measure {name!r} is not finite at the nominal dimensions: {x.tolist()!r}")
         sequence, self.branch = _sequence(outcome), _branch(outcome)
+        twice = [name for i, name in enumerate(self.columns) if name in self.columns[:i]]
+        if twice:
+            raise ValueError(f"two measures have a value {twice[0]!r}: give one of them another name")
         flat = jnp.concatenate([x.reshape(-1) for x in found.values()])
         self.at_nominal = Evaluation(flat, jnp.zeros((), int), sequence)
         self.lower, self.upper = _limits(dict(limits or {}), found)
@@ -234,10 +237,12 @@ def labels(name: str, shape: tuple[int, ...]) -> list[str]:
 def as_float_or_bool(x: Any, name: str) -> Array:
     """What a measure gave, as a number or a row of numbers."""
     try:
+        if x is None:
+            raise TypeError("nothing")
         x = jnp.asarray(x)
     except TypeError as error:
         raise ValueError(f"the measure {name!r} must give a number or a row of numbers, got {x!r}") from error
-    if x.ndim > 1 or jnp.issubdtype(x.dtype, jnp.complexfloating):
+    if x.ndim > 1 or x.size == 0 or jnp.issubdtype(x.dtype, jnp.complexfloating):
         raise ValueError(f"the measure {name!r} must give a number or a row of numbers, got shape {x.shape}")
     return x.astype(jnp.result_type(float))
 
@@ -250,10 +255,16 @@ def _place(name: str, nominal: Any, given: Any) -> int:
     """The number of the leaf that a tolerance is for."""
     paths, structure = jax.tree_util.tree_flatten_with_path(nominal)
     if _picks(given):
-        found = given[0](jax.tree_util.tree_unflatten(structure, range(len(paths))))
-        if not isinstance(found, int):
+        marks = [object() for _ in paths]
+        try:
+            found = given[0](jax.tree_util.tree_unflatten(structure, marks))
+        except (TypeError, AttributeError, KeyError, IndexError) as error:
+            raise ValueError(
+                f"the function that picks the dimension {name!r} does not lead to a leaf: {error}"
+            ) from error
+        if not any(found is mark for mark in marks):
             raise ValueError(f"the function that picks the dimension {name!r} must give one number or array, a leaf")
-        return found
+        return [found is mark for mark in marks].index(True)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
     if name not in names:
         near = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
@@ -286,6 +297,8 @@ def _mixing(correlation: Any, names: tuple[str, ...]) -> Array:
     R = np.eye(len(names))
     if isinstance(correlation, Mapping):
         for pair, rho in correlation.items():
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                raise ValueError(f"a correlation is one of two dimensions, got {pair!r}")
             for name in pair:
                 if name not in names:
                     raise ValueError(f"there is no dimension {name!r} to be correlated; they are {', '.join(names)}")
@@ -318,7 +331,7 @@ def _limits(given: dict[str, Any], found: Mapping[str, Array]) -> tuple[Array, A
     every = []
     for name, x in found.items():
         pair = given.get(name, (None, None))
-        if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
+        if not (isinstance(pair, (tuple, list, np.ndarray)) and len(pair) == 2):
             raise ValueError(f"the limits of {name!r} must be a pair (lower, upper), got {pair!r}")
         low, high = (
             side * np.inf if limit is None else np.asarray(limit, float) for side, limit in zip((-1, 1), pair)

@@ -26,8 +26,9 @@ class Tally:
     - `n`: samples so far; `classes`: how many of each of [`mbsjax.CLASSES`][]; `examples`: the number of the first
         sample of each; `sequences`: by a number that stands for a sequence of contact events, how many, and the first.
     - `count`: how many finite values; `least`, `largest`.
-    - `below`, `above`: how many of the values; `out`: of each measure, how many samples have a value out of its
-        limits, or none; `good`: how many samples have all values within.
+    - `mean`, `std`, `moments`, and their standard `errors`; `quantile(p)`.
+    - `capability`: Pp, Ppk, and the parts of the values below and above the limits; `rejects`: of each measure, the
+        part of the samples that have a value out of its limits, or none.
     - `edges`, `bins`: a histogram of each value, with the ends open.
 
     Statistics are of the finite values; rates are of all samples, a sample without a value counts as a reject.
@@ -37,7 +38,7 @@ class Tally:
     def __init__(self, study: Study, groups: int, independent: bool):
         m = len(study.columns)
         self.study, self.independent = study, independent
-        self.origin = np.asarray(study.at_nominal.values)
+        self.origin = np.asarray(study.at_nominal.values)  # of the first chunk on, its own mean
         self.lower, self.upper = np.asarray(study.lower), np.asarray(study.upper)
         self.n = 0
         self.classes, self.examples = np.zeros(len(CLASSES), int), np.full(len(CLASSES), -1)
@@ -62,6 +63,9 @@ class Tally:
         present, starts = np.unique(group[order], return_index=True)
         total = lambda x: np.add.reduceat(x, starts, axis=0, dtype=float)
         there = np.isfinite(values)
+        if self.n == len(index):
+            known = there.sum(0)
+            self.origin = np.where(known > 0, np.where(there, values, 0.0).sum(0) / np.maximum(known, 1), self.origin)
         away = np.where(there, values - self.origin, 0.0)
         power = there.astype(float)
         for k in range(5):
@@ -69,7 +73,7 @@ class Tally:
             power *= away
         self.least = np.minimum(self.least, np.where(there, values, np.inf).min(0))
         self.largest = np.maximum(self.largest, np.where(there, values, -np.inf).max(0))
-        low, high = values < self.lower, values > self.upper
+        low, high = (values < self.lower) & there, (values > self.upper) & there
         self.tails[present, 0] += total(low)
         self.tails[present, 1] += total(high)
         wrong = low | high | ~there
@@ -155,7 +159,7 @@ class Tally:
         else:
             drawn = np.where(self.drawn > 0, self.drawn, np.nan)
             error = self._error(counts / drawn.reshape(-1, *[1] * (counts.ndim - 1)), self.drawn)
-        return p, np.maximum(error, 1.0 / max(self.n, 1))  # what was never seen is not impossible
+        return p, np.fmax(error, 1.0 / max(self.n, 1))  # what was never seen is not impossible
 
     @property
     def capability(self) -> Capability:

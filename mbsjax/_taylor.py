@@ -1,16 +1,12 @@
 """Tolerance analysis by derivatives: sensitivities, worst case, RSS, contributions, and moments of second order."""
 
-from collections.abc import Callable
-
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from ._capability import Capability, Moments, capability
-from ._distribution.base import SCORES, WEIGHTS
-from ._study import Evaluation, Study
+from ._distribution.base import SCORES, WEIGHTS, AbstractDistribution
+from ._evaluate import linearised
+from ._study import Study
 
 
 class FirstOrder(eqx.Module):
@@ -57,9 +53,15 @@ class FirstOrder(eqx.Module):
 
     @property
     def covariance(self) -> np.ndarray:
-        """Of the dimensions."""
-        std, mixing = np.asarray(self.study.std), np.asarray(self.study.mixing)
-        return std[:, None] * (mixing @ mixing.T) * std
+        """Of the dimensions. The correlation of scores is not quite that of dimensions that are not normal: it is
+        carried over by Hermite polynomials (Nataf)."""
+        std, scores = np.asarray(self.study.std), _score_correlation(self.study)
+        parts = np.stack(
+            [_hermite_parts(d) for d, n in zip(self.study.distributions, self.study.counts) for _ in range(n)]
+        )
+        powers = scores[..., None] ** np.arange(1, parts.shape[1] + 1)
+        correlation = np.where(np.eye(len(std)) > 0, 1.0, np.einsum("ijk,ik,jk->ij", powers, parts, parts))
+        return std[:, None] * correlation * std
 
     @property
     def std(self) -> np.ndarray:
@@ -115,7 +117,7 @@ def first_order(study: Study) -> FirstOrder:
 
         >>> import mbsjax as mbs
         >>> rod = mbs.Study(lambda p: p, {"a": 3.0, "b": 4.0}, {"a": 0.05, "b": 0.1},
-        ...                 {"length": lambda p: jnp.hypot(p["a"], p["b"])})
+        ...                 {"length": lambda p: (p["a"] ** 2 + p["b"] ** 2) ** 0.5})
         >>> found = mbs.first_order(rod)
         >>> found.slopes.round(9).tolist(), found.worst_case.round(9).tolist(), found.rss.round(6).tolist()
         ([[0.6, 0.8]], [0.11], [0.08544])
@@ -132,8 +134,8 @@ def second_order(study: Study, first: FirstOrder | None = None) -> SecondOrder:
 
     Second derivatives are central differences, of fourth order, of the exact first ones, over a part of each standard
     deviation: so they hold through contact events too. The moments of the polynomial are exact for normal
-    dimensions, correlated or not, and for dimensions of any kind that do not interact; in the skewness and kurtosis of
-    the interactions, dimensions count as normal.
+    dimensions, correlated or not, and for independent dimensions of any kind that do not interact; in the skewness and
+    kurtosis of interactions and of correlated dimensions, these count as normal.
 
     !!! Example
 
@@ -150,6 +152,12 @@ def second_order(study: Study, first: FirstOrder | None = None) -> SecondOrder:
     away = np.array([1.0, -1.0, 2.0, -2.0])
     points = np.asarray(study.mean) + (away[:, None, None] * np.diag(h)).reshape(-1, d)
     _, slopes = linearised(study, points)
+    if not np.all(np.isfinite(slopes)):
+        at, k, _ = np.argwhere(~np.isfinite(slopes))[0]
+        raise ValueError(
+            f"the measure {study.columns[k]!r} has no value, or no derivative, where {study.names[at % d]!r} is "
+            f"{abs(away[at // d]) / 10:.1g} sigma from its mean: it cannot be expanded to second order there"
+        )
     slopes = slopes.reshape(4, d, *slopes.shape[1:])
     weights = np.array([8.0, -8.0, -1.0, 1.0]) / 12
     H = np.einsum("k,kimj->mij", weights, slopes) / h[:, None]
@@ -157,15 +165,34 @@ def second_order(study: Study, first: FirstOrder | None = None) -> SecondOrder:
     return SecondOrder(first, H, _moments(first, H))
 
 
+def _score_correlation(study: Study) -> np.ndarray:
+    mixing = np.asarray(study.mixing)
+    return mixing @ mixing.T
+
+
+def _hermite_parts(distribution: AbstractDistribution, terms: int = 24) -> np.ndarray:
+    """The parts that Hermite polynomials of the score, 1, 2, ..., have in a variate of mean 0 and deviation 1."""
+    x = (distribution.tabulated() - distribution.shape.mean) / distribution.shape.std
+    h, found = [np.ones_like(SCORES), SCORES], []
+    for k in range(1, terms + 1):
+        found.append(float(WEIGHTS @ (x * h[k])))
+        h.append((SCORES * h[k] - np.sqrt(k) * h[k - 1]) / np.sqrt(k + 1))  # each of deviation 1
+    return np.array(found)
+
+
 def _moments(first: FirstOrder, H: np.ndarray) -> Moments:
-    """Cumulants of the polynomial as if all were normal, then each dimension's own difference to that."""
+    """Cumulants of the polynomial as if all were normal, then the own difference to that of each dimension that is not
+    correlated with others."""
     study = first.study
-    L = np.asarray(study.std)[:, None] * np.asarray(study.mixing)
+    L = np.linalg.cholesky(first.covariance)
+    alone = np.abs(_score_correlation(study) - np.eye(len(study.names))).max(1) == 0
     b, B = first.slopes @ L, L.T @ H @ L / 2
     cumulants = _normal_cumulants(b, B)
     every = [d for d, n in zip(study.distributions, study.counts) for _ in range(n)]
     std = np.asarray(study.std)
     for i, distribution in enumerate(every):
+        if not alone[i]:
+            continue
         shape = distribution.shape
         xi = (distribution.tabulated() - shape.mean) / shape.std
         g, c = first.slopes[:, i] * std[i], H[:, i, i] * std[i] ** 2 / 2
@@ -194,36 +221,3 @@ def _cumulants(y: np.ndarray) -> np.ndarray:
     y = y - mean[:, None]
     second, third, fourth = ((y**k) @ WEIGHTS for k in (2, 3, 4))
     return np.stack([mean, second, third, fourth - 3 * second**2])
-
-
-def linearised(study: Study, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values and slopes at many points."""
-    return batched(lambda x: _linearised(study, x), x, 8)
-
-
-def evaluated(study: Study, x: np.ndarray) -> Evaluation:
-    """Values and classes at many points."""
-    return batched(lambda x: _evaluated(study, x), x, 256)
-
-
-def batched(f: Callable, x: np.ndarray, size: int):
-    """A function of many rows, called with a fixed number of them, so that it is compiled once."""
-    n = len(x)
-    rows = np.concatenate([x, np.repeat(x[-1:], -n % size, 0)]).reshape(-1, size, x.shape[1])
-    parts = [jax.tree_util.tree_map(np.asarray, f(jnp.asarray(part))) for part in rows]
-    return jax.tree_util.tree_map(lambda *y: np.concatenate(y)[:n], *parts)
-
-
-@eqx.filter_jit
-def _linearised(study: Study, x: Float[Array, "n d"]) -> tuple[Array, Array]:
-    def twice(x: Array) -> tuple[Array, Array]:
-        values = study(x).values
-        return values, values
-
-    slopes, values = jax.vmap(jax.jacfwd(twice, has_aux=True))(x)
-    return values, slopes
-
-
-@eqx.filter_jit
-def _evaluated(study: Study, x: Float[Array, "n d"]) -> Evaluation:
-    return jax.vmap(study)(x)

@@ -25,7 +25,10 @@ WRONG = {
     "needs at least one tolerance": lambda: study({}),
     "needs at least one measure": lambda: study(measures={}),
     "the dimension 'again' has two tolerances": lambda: study({"a": 0.1, "again": (lambda p: p["a"], 0.1)}),
-    "picks the dimension 'sum' must give one number": lambda: study({"sum": (lambda p: (p["a"], p["b"]), 0.1)}),
+    "picks the dimension 'two' must give one number": lambda: study({"two": (lambda p: (p["a"], p["b"]), 0.1)}),
+    "picks the dimension 'sum' does not lead to a leaf": lambda: study({"sum": (lambda p: p["a"] + p["b"], 0.1)}),
+    "the measure 'none' must give a number or a row": lambda: study(measures={"none": lambda p: jnp.zeros(0)}),
+    r"two measures have a value 'y\[0\]'": lambda: study(measures={"y": lambda p: jnp.ones(2), "y[0]": lambda p: 1.0}),
     "no dimension 'z' to be correlated; they are a": lambda: study(correlation={("a", "z"): 0.5}),
     "cannot be correlated with itself": lambda: study(correlation={("a", "a"): 0.5}),
     "not positive definite: its smallest eigenvalue is -0.2": lambda: study(
@@ -66,8 +69,8 @@ def test_wrong_questions():
         "there is no way of sampling 'lucky'; there are random, latin, sobol": lambda: mbs.monte_carlo(
             good, 10, method="lucky"
         ),
-        "number of samples must be positive, got 0": lambda: mbs.monte_carlo(good, 0),
-        "a chunk must have at least one sample": lambda: mbs.monte_carlo(good, 10, chunk=0),
+        "`samples` must be a positive whole number, got 0": lambda: mbs.monte_carlo(good, 0),
+        "`chunk` must be a positive whole number, got 0": lambda: mbs.monte_carlo(good, 10, chunk=0),
         "no contributor 'b' to cost; they are a": lambda: mbs.allocate(first, {"b": cost["a"]}, rss={"y": 1.0}),
         "no measure 'x' to require a rss of": lambda: mbs.allocate(first, cost, rss={"x": 1.0}),
         "a yield below 1, got 1": lambda: mbs.allocate(first, cost, good={"y": 1.0}),

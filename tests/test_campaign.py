@@ -97,6 +97,8 @@ def test_a_campaign_is_the_sample_of_its_seed(clutch, tmp_path):
     more = mbs.campaign(clutch, 4000, tmp_path, seed=4, chunk=1024, progress=False)  # it may grow
     np.testing.assert_array_equal(more.sample().values[:2500], sample.values)
     assert more.tally.n == 4000
+    fewer = mbs.campaign(clutch, 1500, tmp_path, seed=4, chunk=1024, progress=False)  # and be looked at in part
+    assert fewer.tally.n == 1500 and len(fewer.sample().kind) == 1500 and len(more.sample().kind) == 4000
     np.testing.assert_array_equal(more.sample().values, mbs.monte_carlo(clutch, 4000, seed=4, chunk=1024).values)
 
 
@@ -128,6 +130,9 @@ def test_stores_of_others_are_refused(clutch, tmp_path, capsys):
     mbs.campaign(line(1.0), 10, tmp_path / "line", chunk=10, progress=False)
     with pytest.raises(ValueError, match="values at nominal"):
         mbs.campaign(line(2.0), 10, tmp_path / "line", chunk=10, progress=False)
+    clash = mbs.Study(lambda p: p, {"a": 1.0}, {"a": 0.1}, {"index": lambda p: p["a"]})
+    with pytest.raises(ValueError, match="cannot be called 'index'"):
+        mbs.campaign(clash, 10, tmp_path / "clash", progress=False)
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").write_text("Dear ...")
     with pytest.raises(ValueError, match="letters is not empty, and not the store of a campaign"):

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).parent.parent
 
 
 def test_examples_of_the_readme_print_what_they_say(capsys):
-    first, second, third, fourth = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    first, second, third, fourth, fifth = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
     names = {}
     exec(compile(first, "README.md", "exec"), names)
     printed = [float(x) for x in capsys.readouterr().out.split()]
@@ -38,6 +38,9 @@ def test_examples_of_the_readme_print_what_they_say(capsys):
     numbers = [float(x) for x in re.findall(r"Array\((.*?), dtype", capsys.readouterr().out)]
     bounce = lambda h: 0.1 + 2 * jnp.sqrt(2 * 9.81 * h) - 3 * h - 9.81 / 2  # v s - g s^2 / 2, s = 1 - v / g
     np.testing.assert_allclose(numbers, [bounce(1.0), jax.grad(bounce)(1.0)], atol=1e-7)
+    exec(compile(fifth, "README.md", "exec"), names)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
+    assert {row[0]: float(row[5]) for row in rows} == {"rod": 1.25, "crank": -0.75}
 
 
 @pytest.mark.slow

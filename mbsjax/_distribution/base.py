@@ -59,6 +59,16 @@ class AbstractDistribution(eqx.Module):
         """The unit variate at a standard normal score."""
 
     @property
+    def one_sided(self) -> bool:
+        """Whether its lower limit is a place that it cannot go below, such as a length of zero."""
+        return False
+
+    @property
+    def anchor(self) -> Float[Array, ""]:
+        """What stays where it is when the tolerance grows: the middle of the limits, or the lower one."""
+        return self.spread.lower if self.one_sided else (self.spread.lower + self.spread.upper) / 2
+
+    @property
     def parameters(self) -> tuple[float, ...]:
         """The numbers that make its shape, beside place and size."""
         return ()
@@ -119,11 +129,9 @@ def _shape(distribution: AbstractDistribution) -> Shape:
     return _shapes[key]
 
 
-def place(
-    distribution: AbstractDistribution, tol: Any, sigma: Any, cpk: Any, shift: Any, *, one_sided: bool = False
-) -> Spread:
+def place(distribution: AbstractDistribution, tol: Any, sigma: Any, cpk: Any, shift: Any) -> Spread:
     """Location and scale from what was given."""
-    kind = type(distribution).__name__
+    one_sided, kind = distribution.one_sided, type(distribution).__name__
     low, high = distribution.ends
     shift = as_float(shift, f"the shift of a {kind}")
     if tol is None and sigma is None:
@@ -140,7 +148,7 @@ def place(
     half = (upper - lower) / 2
     if sigma is None:
         better = positive(1.0 if cpk is None else cpk, f"the cpk of a {kind}")
-        room = half - jnp.abs(shift)
+        room = half - shift / 2 if one_sided else half - jnp.abs(shift)
         if is_concrete(room) and not bool(room > 0):
             raise ValueError(f"the shift {float(shift):.6g} of a {kind} leaves its tolerance +-{float(half):.6g}")
         scale = 2 * room / (high - low) / better

@@ -71,7 +71,11 @@ class Rayleigh(AbstractDistribution):
     spread: Spread
 
     def __init__(self, tol: Any = None, *, sigma: Any = None, cpk: Any = None, shift: Any = 0.0):
-        self.spread = place(self, tol, sigma, cpk, shift, one_sided=True)
+        self.spread = place(self, tol, sigma, cpk, shift)
+
+    @property
+    def one_sided(self) -> bool:
+        return True
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -98,7 +102,11 @@ class Weibull(AbstractDistribution):
         if not k > 0:
             raise ValueError(f"the exponent of a Weibull must be positive, got {k!r}")
         self.k = float(k)
-        self.spread = place(self, tol, sigma, cpk, shift, one_sided=True)
+        self.spread = place(self, tol, sigma, cpk, shift)
+
+    @property
+    def one_sided(self) -> bool:
+        return True
 
     @property
     def ends(self) -> tuple[float, float]:

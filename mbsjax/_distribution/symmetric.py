@@ -65,8 +65,9 @@ class Truncated(AbstractDistribution):
 
     def unit(self, z: Array) -> Array:
         outside = ndtr(-self.cut)
-        below = ndtri(outside + (1 - 2 * outside) * ndtr(-jnp.abs(z)))  # the lower half is the more exact one
-        return -jnp.sign(z) * below / self.cut
+        low = z < 0  # the lower half is the more exact one; both have the same slope in the middle
+        below = ndtri(outside + (1 - 2 * outside) * ndtr(jnp.where(low, z, -z)))
+        return jnp.where(low, below, -below) / self.cut
 
 
 class Uniform(AbstractDistribution):

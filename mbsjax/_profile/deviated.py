@@ -79,5 +79,7 @@ def deviated(profile: Profile, offsets: Any, *, kind: str = "fourier") -> Profil
     n = len(profile.elements)
     if rows.ndim != 2 or rows.shape[0] != n or rows.shape[1] == 0:
         raise ValueError(f"a profile of {n} elements needs {n} rows of offsets, got shape {rows.shape}")
+    if kind == "spline" and rows.shape[1] < 4 and endless(profile.elements[0]):
+        raise ValueError(f"a closed element needs at least four bumps to stay smooth, got {rows.shape[1]}")
     elements = [Deviated(e, row, kind) for e, row in zip(profile.elements, rows)]
     return dataclasses.replace(profile, elements=tuple(elements))

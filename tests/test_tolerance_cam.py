@@ -1,0 +1,82 @@
+"""The study of the cam with contact loss, as its notebook makes it: derivatives through events against samples."""
+
+import pathlib
+
+import matplotlib as mpl
+import nbformat
+import numpy as np
+import pytest
+
+
+NOTEBOOK = pathlib.Path(__file__).parent.parent / "notebooks" / "tolerance_cam.ipynb"
+
+
+@pytest.fixture(scope="module")
+def told():
+    """What the cells of the notebook leave behind."""
+    mpl.use("Agg")
+    names: dict = {}
+    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
+        if cell.cell_type == "code":
+            exec(compile(cell.source, str(NOTEBOOK), "exec"), names)
+    return names
+
+
+@pytest.mark.slow
+def test_first_order_agrees_with_samples_where_the_sequence_is_constant(told):
+    report = told["report"]
+    tally, first, second = report.sample.tally, report.first, report.second
+    assert list(tally.kinds) == ["as nominal"] and tally.changed[0] == 0
+    for k in range(3):
+        assert abs(tally.mean[k] - second.moments.mean[k]) < 3.5 * tally.errors.mean[k]
+        assert abs(tally.std[k] - first.std[k]) < 3.5 * tally.errors.std[k]
+    p, error = tally.rate(tally.tails)
+    above, below = second.capability.above[1], second.capability.below[2]
+    assert abs(p[1][1] - above) < 3.5 * error[1][1] and abs(p[0][2] - below) < 3.5 * error[0][2]
+    points = {point.value: point for point in report.points}
+    for name, rate in (("impact speed", p[1][1]), ("least force", p[0][2])):
+        assert points[name].converged
+        np.testing.assert_allclose(points[name].probability, rate, rtol=0.25)
+    # a linear model of every single sample
+    x = report.sample.dimensions(np.arange(1024))
+    linear = first.values + (x - np.asarray(told["study"].mean)) @ first.slopes.T
+    spread = np.abs(report.sample.values - linear).max(0) / first.std
+    assert np.all(spread < 0.1)
+
+
+@pytest.mark.slow
+def test_lift_off_at_a_corner_depends_on_the_cam_alone(told):
+    """The roller passes from the first flank to its end when the flank's normal through that corner meets the axis."""
+    study, first = told["study"], told["report"].first
+    k, names = list(told["measures"]).index("lift-off"), study.names
+    for name in ("k", "m", "c"):
+        assert abs(first.slopes[k, names.index(name)]) < 1e-12
+
+    def date(e, R, l, w, r):  # noqa: E741
+        corner, along = np.array([-l, w]), np.array([-l - e, w - R])
+        normal = np.array([along[1], -along[0]]) / np.hypot(*along)
+        center = corner + r * (normal if normal[1] > 0 else -normal)
+        return np.arctan2(center[1], center[0]) / 0.5
+
+    p = {name: float(told["nominal"][name]) for name in ("e", "R", "l", "w", "r")}
+    np.testing.assert_allclose(first.values[k], date(**p), rtol=1e-10)
+    for name in p:
+        slope = (date(**{**p, name: p[name] + 1e-5}) - date(**{**p, name: p[name] - 1e-5})) / 2e-5
+        np.testing.assert_allclose(first.slopes[k, names.index(name)], slope, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_wider_tolerances_change_the_sequence(told):
+    wide = told["wide"]
+    p, error = wide.tally.changed
+    early = wide["lift-off"] < 4
+    assert 0.02 < early.mean() <= p < 0.98 and error < 0.02
+    example = wide.tally.kinds["changed sequence"][2]
+    log = wide.outcome(example).events
+    nominal = told["sol"].events
+    same = int(log.count) == int(nominal.count) and np.array_equal(log.kind, nominal.kind)
+    assert not (same and np.array_equal(log.after, nominal.after))
+    # who leaves early has a soft spring for its mass
+    x = wide.dimensions(np.arange(2048))
+    ratio = x[:, wide.study.names.index("k")] / x[:, wide.study.names.index("m")]
+    assert ratio[early].mean() < ratio[~early].mean() - 3 * ratio.std() / np.sqrt(early.sum())
