@@ -68,9 +68,10 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
         t, q, p, approach = carry
         row, then, there = each
         stance = row.stance._replace(approach=approach)
-        # where there is no step, a harmless one: none
-        t1 = jnp.where(there, row.t_end, frozen(t))
-        located = there & (row.guard >= 0) & (row.t_end > row.t)
+        # no step where there is none, and at events that happen at once: these are when what led to them is
+        on = there & (row.t_end > row.t)
+        t1 = jnp.where(on, row.t_end, t)
+        located = on & (row.guard >= 0)
         now = advance(plant, t, q, p, stance, t1, options)
 
         def dated(_):
@@ -89,7 +90,6 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
         else:
             q1, p1 = now.frame.q, now.p
         p_end = p1
-        t1 = jnp.where(row.t_end > row.t, t1, t)  # at once: when what led to it happened
         if plant.laws:
 
             def blown(_):

@@ -65,9 +65,9 @@ class Sample(eqx.Module):
             return np.nanquantile(np.where(np.isfinite(x), x, np.nan), np.asarray(p, float), axis=0)
 
     def regression(self, name: str) -> "Regression":
-        """Slopes of a measure in all dimensions, as the samples have it: where derivatives at the mean dimensions do not
-        tell the whole, or are not to be had. From the samples that go through the nominal sequence of contacts, or, where
-        these are too few, from all that have a value."""
+        """Slopes of a measure in all dimensions, as the samples have it: where derivatives at the mean dimensions do
+        not tell the whole, or are not to be had. From the samples that go through the nominal sequence of contacts, or,
+        where these are too few, from all that have a value."""
         y, d = self[name], len(self.study.names)
         if y.ndim > 1:
             raise ValueError(f"the measure {name!r} is a row of numbers, not one")

@@ -13,6 +13,7 @@ from ._assembly import Assembly
 from ._distribution.base import AbstractDistribution
 from ._distribution.symmetric import Normal
 from ._kinematics import Motion
+from ._modes import EVENTS
 from ._precision import as_float, is_concrete
 from ._results import RESULTS
 from ._solution import Solution
@@ -378,7 +379,9 @@ def _sequence(outcome: Any) -> Array:
         log = getattr(run, "events", None)
         if log is None or log.t.shape[0] == 0:
             continue
-        rows = jnp.stack([log.kind, log.contact, log.after[:, 0], log.after[:, 1]], 1).astype(jnp.uint32)
+        opens = jnp.isin(log.kind, jnp.array([EVENTS.index("released"), EVENTS.index("deleted")]))
+        where = jnp.where(opens[:, None], log.before, log.after)  # of an open contact, the elements tell nothing
+        rows = jnp.concatenate([log.kind[:, None], log.contact[:, None], where], 1).astype(jnp.uint32)
         there = jnp.isfinite(log.t)
         # Fowler, Noll and Vo's hash, row by row
         words = jnp.sum(rows * jnp.asarray([1, 31, 1009, 65537], jnp.uint32), 1, dtype=jnp.uint32) + 1

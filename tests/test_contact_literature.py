@@ -279,43 +279,6 @@ def test_thesis_cam_lifts_its_roller():
     assert kinds(motion) == ["transition"] * 6
 
 
-# -- tests/cases/tol_cam_eccentric_roller.json ---------------------------------------------------------
-
-
-def test_eccentric_cam_with_an_offset_roller_and_its_sensitivities():
-    """Lift and its derivatives by eccentricity, radii and offset: those of the file are central differences."""
-    table = case("tol_cam_eccentric_roller")
-    names = ("E", "R", "r", "o")
-    angles = np.deg2rad(table["theta_deg"])
-
-    def lift(p):
-        mech = mbs.Mechanism(
-            [
-                mbs.Body("cam", profiles={"rim": mbs.eccentric(p[1], p[0], pi / 2)}),
-                mbs.Body("follower", profiles={"roller": mbs.disc(p[2])}),
-            ],
-            [
-                mbs.Revolute("O", "ground", "cam"),
-                mbs.Prismatic("guide", "ground", "follower", (p[3], 0.0), axis=(0.0, 1.0), start=60.0),
-                mbs.Contact("C", "cam.rim", "follower.roller", active=True),
-            ],
-        )
-        y = mbs.kinematics(mech, {"O": turn(-1.0)}, angles)["guide"].q
-        return y, y
-
-    def exact(p):
-        E, R, r, o = p
-        return E * jnp.cos(angles) + jnp.sqrt((R + r) ** 2 - (E * jnp.sin(angles) - o) ** 2)
-
-    p = jnp.array([float(table["params"][n]) for n in names])
-    slopes, y = jax.jacfwd(lift, has_aux=True)(p)
-    np.testing.assert_allclose(y, table["confirmed"]["y"], rtol=1e-14)
-    np.testing.assert_allclose(y, exact(p), rtol=1e-14)
-    np.testing.assert_allclose(slopes, jax.jacfwd(exact)(p), rtol=0, atol=1e-12)
-    given = np.stack([table["confirmed"]["dy"][n] for n in names], 1)
-    np.testing.assert_allclose(slopes, given, rtol=0, atol=1e-8)
-
-
 # -- tests/cases/kin_geneva.json -----------------------------------------------------------------------
 
 

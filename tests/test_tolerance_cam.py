@@ -7,6 +7,8 @@ import nbformat
 import numpy as np
 import pytest
 
+from mbsjax._evaluate import linearised
+
 
 NOTEBOOK = pathlib.Path(__file__).parent.parent / "notebooks" / "tolerance_cam.ipynb"
 
@@ -63,6 +65,15 @@ def test_lift_off_at_a_corner_depends_on_the_cam_alone(told):
     for name in p:
         slope = (date(**{**p, name: p[name] + 1e-5}) - date(**{**p, name: p[name] - 1e-5})) / 2e-5
         np.testing.assert_allclose(first.slopes[k, names.index(name)], slope, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.slow
+def test_slopes_are_differences_also_where_two_events_happen_at_once(told):
+    """At the corner, the contact goes on to the point and is released from it in the same instant."""
+    study, first = told["study"], told["report"].first
+    h, d = 1e-4, len(study.names)
+    values, _ = linearised(study, np.asarray(study.mean) + h * np.concatenate([np.eye(d), -np.eye(d)]))
+    np.testing.assert_allclose(first.slopes.T, (values[:d] - values[d:]) / (2 * h), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.slow
