@@ -160,7 +160,7 @@ def test_bands_along_the_stroke(name):
     )
     found, expected = mbs.first_order(study), data["confirmed"]
     exact = {
-        "P": lambda r, l, e: r * jnp.cos(angles) + jnp.sqrt(l**2 - (r * jnp.sin(angles) - e) ** 2),
+        "P": lambda r, rod, e: r * jnp.cos(angles) + jnp.sqrt(rod**2 - (r * jnp.sin(angles) - e) ** 2),
         "y": lambda E, R, r, o: E * jnp.cos(angles) + jnp.sqrt((R + r) ** 2 - (E * jnp.sin(angles) - o) ** 2),
     }[output]
     np.testing.assert_allclose(found.slopes, jax.jacfwd(lambda x: exact(*x))(study.nominal), atol=1e-12)
