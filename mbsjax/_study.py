@@ -22,8 +22,8 @@ from ._statics import Equilibrium
 
 _CODES = tuple(name for name in RESULTS._name_to_item if name != "successful")
 CLASSES = ("as nominal", "changed sequence", "changed branch", "no value", *(name.replace("_", " ") for name in _CODES))
-FAILED = 3
-"""Samples of the classes from this number on have no values, or not all of them."""
+"""What can become of a variant: all went as nominal; another sequence of contacts; another branch; a measure without a
+finite value; or an analysis that failed, as [`mbsjax.RESULTS`][] says."""
 
 
 class Evaluation(NamedTuple):

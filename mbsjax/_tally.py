@@ -183,10 +183,10 @@ class Tally:
 
     @property
     def changed(self) -> tuple[float, float]:
-        """The probability that a sample does not go through the nominal sequence of contact events, and its standard
-        error. Samples that fail count too."""
-        nominal = self.sequences.get(int(self.study.at_nominal.sequence), (0, -1))[0]
-        p = 1 - nominal / max(self.n, 1)
+        """The probability that a sample fails, or does not go through the nominal sequence of contact events on the
+        nominal branch, and its standard error."""
+        as_nominal = self.classes[CLASSES.index("as nominal")] + self.classes[CLASSES.index("no value")]
+        p = 1 - float(as_nominal) / max(self.n, 1)
         return p, max(float(np.sqrt(p * (1 - p) / max(self.n, 1))), 1 / max(self.n, 1))
 
     def quantile(self, p: Any) -> np.ndarray:

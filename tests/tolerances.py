@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import numpy as np
 
 import mbsjax as mbs
-from mbsjax.demo import SPRUNG, lost_contact
 
 
 def case(name: str) -> dict:
@@ -76,39 +75,3 @@ def generator_study(places: int, limit: float | None = None) -> mbs.Study:
         limits={} if limit is None else {"error": (-limit, limit)},
         along={"error": np.rad2deg(angles)},
     )
-
-
-def _first(log: mbs.Log, *kinds: str) -> tuple:
-    """Whether an event of one of these kinds happened, and the number of the first."""
-    there = jnp.isin(log.kind, jnp.array([mbs.EVENTS.index(kind) for kind in kinds])) & jnp.isfinite(log.t)
-    return jnp.any(there), jnp.argmax(there)
-
-
-def lift_off(sol: mbs.Solution):
-    """When the follower first leaves the cam."""
-    there, i = _first(sol.events, "released")
-    return jnp.where(there, sol.events.t[i], jnp.inf)
-
-
-def impact_speed(sol: mbs.Solution):
-    """How fast it first comes back."""
-    there, i = _first(sol.events, "impact", "closed")
-    return jnp.where(there, -sol.events.speed[i, 0], jnp.inf)
-
-
-def least_force(sol: mbs.Solution):
-    """The smallest contact force on the first flank."""
-    flank = (sol.ts > 2.3) & (sol.ts < 5.3)
-    return jnp.min(jnp.where(flank, sol["C23"].force, jnp.inf))
-
-
-def cam_model(p: dict) -> mbs.Solution:
-    return lost_contact(p, 101)
-
-
-def cam_study(part: float) -> mbs.Study:
-    """The cam of the thesis (4.4) under a spring that is too weak; tolerances of a part of 0.1 and the like."""
-    tolerances = dict.fromkeys(("e", "R", "l", "w", "r"), mbs.Normal(0.1 * part))
-    tolerances |= {"k": mbs.Normal(0.03 * part), "m": mbs.Normal(0.02 * part), "c": mbs.Uniform(0.5 * part)}
-    measures = {"lift-off": lift_off, "impact speed": impact_speed, "least force": least_force}
-    return mbs.Study(cam_model, SPRUNG, tolerances, measures, limits={"impact speed": (None, 5.0)})
