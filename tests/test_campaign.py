@@ -11,6 +11,7 @@ import time
 import warnings
 
 import numpy as np
+import pandas
 import pytest
 
 import mbsjax as mbs
@@ -91,7 +92,7 @@ def test_a_campaign_is_the_sample_of_its_seed(clutch, tmp_path):
     x = sample.dimensions(np.arange(2500))
     phi = np.arccos((x[:, 0] + x[:, 1]) / (x[:, 2] - x[:, 1]))
     np.testing.assert_allclose(sample["phi"], phi, rtol=1e-10)
-    frame = pytest.importorskip("pandas").read_parquet(tmp_path / "00000001.parquet")
+    frame = pandas.read_parquet(tmp_path / "00000001.parquet")
     np.testing.assert_array_equal(frame["phi"], sample["phi"][1024:2048])
 
     more = mbs.campaign(clutch, 4000, tmp_path, seed=4, chunk=1024, progress=False)  # it may grow

@@ -39,6 +39,11 @@ def test_first_order_agrees_with_samples_where_the_sequence_is_constant(told):
     for name, side, k in (("impact speed", 1, 1), ("least force", 0, 2)):
         assert points[name].converged
         assert abs(points[name].probability - p[side][k]) < 3.5 * error[side][k]
+    # the expansion tells every single sample: what it leaves is of third order
+    x = report.sample.dimensions(np.arange(1024)) - np.asarray(told["study"].mean)
+    expanded = first.values + x @ first.slopes.T + np.einsum("ni,mij,nj->nm", x, second.curvatures, x) / 2
+    left = np.abs(report.sample.values - expanded).max(0) / first.std
+    assert np.all(left < 0.1), left
 
 
 @pytest.mark.slow
