@@ -123,7 +123,7 @@ def _shape(distribution: AbstractDistribution) -> Shape:
     key = type(distribution), distribution.parameters
     if key not in _shapes:
         x = distribution.tabulated()
-        mean = round(float(WEIGHTS @ x), 14)  # zero, where it should be
+        mean = round(float(WEIGHTS @ x), 10) + 0.0  # zero, where it should be
         variance, third, fourth = (float(WEIGHTS @ (x - mean) ** k) for k in (2, 3, 4))
         _shapes[key] = Shape(mean, variance**0.5, third / variance**1.5, fourth / variance**2)
     return _shapes[key]
