@@ -13,6 +13,15 @@ from ._cam import (
 )
 from ._campaign import Campaign as Campaign, StoreWarning as StoreWarning, campaign as campaign
 from ._capability import Capability as Capability, Moments as Moments, capability as capability
+from ._conditions import (
+    grashof as grashof,
+    hertz_pressure as hertz_pressure,
+    increasing as increasing,
+    inside as inside,
+    pressure_angle as pressure_angle,
+    transmission_angle as transmission_angle,
+)
+from ._descend import Descent as Descent, SequenceWarning as SequenceWarning, descend as descend
 from ._distribution.base import AbstractDistribution as AbstractDistribution
 from ._distribution.skewed import Beta as Beta, Rayleigh as Rayleigh, Weibull as Weibull
 from ._distribution.symmetric import (
@@ -41,6 +50,13 @@ from ._force.laws import (
 from ._force.load import Load as Load
 from ._force.spring import Actuator as Actuator, Spring as Spring
 from ._gauge import AbstractGauge as AbstractGauge, Angle as Angle, Distance as Distance, Offset as Offset
+from ._goal import (
+    AbstractGoal as AbstractGoal,
+    Match as Match,
+    Minimax as Minimax,
+    Minimise as Minimise,
+    Within as Within,
+)
 from ._joint.base import (
     AbstractFlatPair as AbstractFlatPair,
     AbstractPair as AbstractPair,
@@ -71,6 +87,7 @@ from ._kinematics import Motion as Motion, kinematics as kinematics
 from ._mechanism import Mechanism as Mechanism
 from ._mobility import Mobility as Mobility, Partition as Partition, mobility as mobility, partition as partition
 from ._modes import EVENTS as EVENTS
+from ._outcome import CLASSES as CLASSES
 from ._profile.base import (
     AbstractCurve as AbstractCurve,
     AbstractElement as AbstractElement,
@@ -116,9 +133,11 @@ from ._profile.makers import (
 from ._profile.plain import Arc as Arc, Circle as Circle, Line as Line, Point as Point
 from ._profile.profile import Profile as Profile
 from ._profile.ratchet import pawl as pawl, ratchet_wheel as ratchet_wheel
+from ._profile.shaped import PolynomialLaw as PolynomialLaw, SplineLaw as SplineLaw
 from ._reaction import Reaction as Reaction
-from ._report import Report as Report, Table as Table, tolerance as tolerance
+from ._report import Report as Report, tolerance as tolerance
 from ._results import RESULTS as RESULTS
+from ._robust import Robust as Robust, robust as robust
 from ._sample import (
     Rare as Rare,
     Regression as Regression,
@@ -137,8 +156,11 @@ from ._statics import (
     inverse_dynamics as inverse_dynamics,
     linearise as linearise,
 )
-from ._study import CLASSES as CLASSES, Study as Study
+from ._study import Study as Study
+from ._synthesize import Design as Design, Synthesis as Synthesis, synthesize as synthesize
+from ._table import Table as Table
 from ._tally import Tally as Tally
+from ._task import Task as Task
 from ._taylor import (
     FirstOrder as FirstOrder,
     SecondOrder as SecondOrder,
@@ -147,6 +169,7 @@ from ._taylor import (
 )
 from ._topology import Topology as Topology, topology as topology
 from ._track import ContactTrack as ContactTrack, Track as Track
+from ._tradeoff import Front as Front, levels as levels, pareto as pareto
 from ._trigger import Trigger as Trigger
 from .frames import PlanarFrame as PlanarFrame, at as at
 

@@ -94,12 +94,7 @@ def allocate(
     """
     first = expansion.first if isinstance(expansion, SecondOrder) else expansion
     study = first.study
-    for name in costs:
-        if name not in study.names:
-            raise ValueError(f"there is no contributor {name!r} to cost; they are {', '.join(study.names)}")
-        c = costs[name]
-        if not (c.factor > 0 and c.power > 0 and 0 <= c.lower < c.upper):
-            raise ValueError(f"the cost of {name!r} needs a positive factor and power, and lower < upper: {c}")
+    check_costs(costs, study.names)
     given = {"worst case": worst_case or {}, "rss": rss or {}, "yield": good or {}}
     wanted = [(kind, name, float(x)) for kind, required in given.items() for name, x in required.items()]
     if not wanted or not costs:
@@ -151,6 +146,14 @@ def allocate(
     total = sum(c.of(T[i]) for c, i in zip(costs.values(), chosen))
     found = dict(zip(study.names, T.tolist()))
     return Allocation(found, float(total), met, active, bool(np.all(over < 1e-6) and slope < 1e-4))
+
+
+def check_costs(costs: Mapping[str, Cost], names: tuple[str, ...]) -> None:
+    for name, c in costs.items():
+        if name not in names:
+            raise ValueError(f"there is no contributor {name!r} to cost; they are {', '.join(names)}")
+        if not (c.factor > 0 and c.power > 0 and 0 <= c.lower < c.upper):
+            raise ValueError(f"the cost of {name!r} needs a positive factor and power, and lower < upper: {c}")
 
 
 def _level(log_rejects: Array) -> Array:

@@ -121,7 +121,7 @@ def _described(study: Study, seed: int, method: str, chunk: int, n: int | None) 
     return {
         "seed": seed, "method": method, "chunk": chunk, "samples": n,
         "dimensions": list(study.names), "nominal": numbers(study.nominal), "tolerances": spreads,
-        "other dimensions": [numbers(x) for x in study.leaves if eqx.is_array_like(x)],
+        "other dimensions": [numbers(x) for x in study.choice.leaves if eqx.is_array_like(x)],
         "correlation": numbers(study.mixing), "measures": list(study.columns),
         "values at nominal": [float(f"{x:.9g}") for x in numbers(study.at_nominal.values)],
         "values aside": [float(f"{x:.9g}") for x in numbers(study(study.mean + study.std / 2).values)],

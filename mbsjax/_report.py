@@ -1,10 +1,8 @@
 """The report of a tolerance study: tables, pictures, and a page to send to a colleague."""
 
-import csv
-import io
 import json
 import pathlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -14,41 +12,8 @@ from ._evaluate import CHUNK
 from ._extremes import DesignPoint, WorstCase, form, worst_case
 from ._sample import Sample, monte_carlo
 from ._study import Study
+from ._table import Table
 from ._taylor import FirstOrder, SecondOrder, first_order, second_order
-
-
-class Table(NamedTuple):
-    """Rows of names and numbers. `print` aligns them."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple]
-
-    def __str__(self) -> str:
-        cells = [list(self.columns)] + [[shown(x) for x in row] for row in self.rows]
-        widths = [max(len(row[k]) for row in cells) for k in range(len(self.columns))]
-        lines = [
-            "  ".join(x.ljust(w) if k == 0 else x.rjust(w) for k, (x, w) in enumerate(zip(row, widths)))
-            for row in cells
-        ]
-        return "\n".join([self.title, "-" * len(self.title), *(line.rstrip() for line in lines)])
-
-    def to_pandas(self) -> Any:
-        import pandas
-
-        return pandas.DataFrame(self.rows, columns=list(self.columns))
-
-    def to_csv(self) -> str:
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows([self.columns, *self.rows])
-        return out.getvalue()
-
-
-def shown(x: Any) -> str:
-    """A cell of a table."""
-    if x is None or (isinstance(x, float) and np.isnan(x)):
-        return ""
-    return f"{x:.8g}" if isinstance(x, float) else str(x)
 
 
 class Report(eqx.Module):

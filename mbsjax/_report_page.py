@@ -6,7 +6,8 @@ import io
 from collections.abc import Callable
 from typing import Any
 
-from ._report import Report, Table, shown
+from ._report import Report
+from ._table import Table, shown
 
 
 _STYLE = """

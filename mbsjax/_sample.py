@@ -1,6 +1,5 @@
 """Sampling: Monte Carlo, Latin hypercubes, Sobol sequences, and importance sampling for rare rejects."""
 
-import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from jaxtyping import Array
 
 from ._evaluate import CHUNK, joined, spread
 from ._extremes import DesignPoint
+from ._progress import bar
 from ._sampler import AbstractSampler, Random, counts, sampler
 from ._study import Evaluation, Study
 from ._tally import Tally
@@ -194,25 +194,3 @@ class Drawn(eqx.Module):
 @eqx.filter_jit
 def _each(f: Callable, index: Array) -> Array:
     return jax.vmap(f)(index)
-
-
-class _Silent:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def update(self, n: int) -> None:
-        pass
-
-
-def bar(n: int, shown: bool, done: int = 0) -> Any:
-    """A progress bar of samples, with their rate and the time left."""
-    if not shown:
-        return _Silent()
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise ImportError('a progress bar needs tqdm: pip install "mbsjax[campaign]"') from error
-    return tqdm(total=n, initial=done, unit=" samples", unit_scale=True, file=sys.stderr)

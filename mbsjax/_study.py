@@ -9,21 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ._assembly import Assembly
+from ._choice import Choice, labels, picks
 from ._distribution.base import AbstractDistribution
 from ._distribution.symmetric import Normal
-from ._kinematics import Motion
-from ._modes import EVENTS
+from ._outcome import branch, check, failure, sequence
 from ._precision import as_float, is_concrete
-from ._results import RESULTS
-from ._solution import Solution
-from ._statics import Equilibrium
-
-
-_CODES = tuple(name for name in RESULTS._name_to_item if name != "successful")
-CLASSES = ("as nominal", "changed sequence", "changed branch", "no value", *(name.replace("_", " ") for name in _CODES))
-"""What can become of a variant: all went as nominal; another sequence of contacts; another branch; a measure without a
-finite value; or an analysis that failed, as [`mbsjax.RESULTS`][] says."""
 
 
 class Evaluation(NamedTuple):
@@ -73,9 +63,8 @@ class Study(eqx.Module):
           clearance = 0.2 at nominal, limits 0 to inf
     """
 
-    leaves: list
+    choice: Choice
     distributions: tuple[AbstractDistribution, ...]
-    nominal: Float[Array, " d"]
     mixing: Float[Array, "d d"]
     lower: Float[Array, " m"]
     upper: Float[Array, " m"]
@@ -85,10 +74,6 @@ class Study(eqx.Module):
     model: Callable = eqx.field(static=True)
     measures: tuple[tuple[str, Callable], ...] = eqx.field(static=True)
     sizes: tuple[int, ...] = eqx.field(static=True)
-    names: tuple[str, ...] = eqx.field(static=True)
-    places: tuple[int, ...] = eqx.field(static=True)
-    counts: tuple[int, ...] = eqx.field(static=True)
-    structure: Any = eqx.field(static=True)
 
     def __init__(
         self,
@@ -102,38 +87,30 @@ class Study(eqx.Module):
         correlation: Any = None,
     ):
         self.model = model
-        self.leaves, self.structure = jax.tree_util.tree_flatten(nominal)
         if not tolerances:
             raise ValueError("a study needs at least one tolerance")
         if not measures:
             raise ValueError("a study needs at least one measure")
-        where = {name: _place(name, nominal, given) for name, given in tolerances.items()}
-        self.places = tuple(where.values())
-        if len(set(self.places)) < len(self.places):
-            twice = next(n for i, n in enumerate(where) if self.places[i] in self.places[:i])
-            raise ValueError(f"the dimension {twice!r} has two tolerances")
-        values = [as_float(self.leaves[i], f"the dimension {name!r}") for name, i in where.items()]
-        given = [x[1] if _picks(x) else x for x in tolerances.values()]
-        self.distributions = tuple(_distribution(*x) for x in zip(where, values, given))
-        self.counts = tuple(x.size for x in values)
-        self.names = tuple(label for name, x in zip(where, values) for label in labels(name, x.shape))
-        self.nominal = jnp.concatenate([x.reshape(-1) for x in values])
+        self.choice = Choice(nominal, tolerances, "tolerances")
+        given = [x[1] if picks(x) else x for x in tolerances.values()]
+        values = self.choice.parts(self.choice.values)
+        self.distributions = tuple(_distribution(*x) for x in zip(tolerances, values, given))
         self.mixing = _mixing(correlation, self.names)
 
         self.measures = tuple(measures.items())
-        outcome = model(jax.tree_util.tree_unflatten(self.structure, self.leaves))
-        _check_runs(outcome)
+        outcome = model(nominal)
+        check(outcome, "the study fails at its nominal dimensions")
         found = {name: as_float_or_bool(measure(outcome), name) for name, measure in self.measures}
         self.sizes = tuple(x.size if x.ndim else 0 for x in found.values())
         for name, x in found.items():
             if not bool(jnp.all(jnp.isfinite(x))):
                 raise ValueError(f"the measure {name!r} is not finite at the nominal dimensions: {x.tolist()!r}")
-        sequence, self.branch = _sequence(outcome), _branch(outcome)
+        self.branch = branch(outcome)
         twice = [name for i, name in enumerate(self.columns) if name in self.columns[:i]]
         if twice:
             raise ValueError(f"two measures have a value {twice[0]!r}: give one of them another name")
         flat = jnp.concatenate([x.reshape(-1) for x in found.values()])
-        self.at_nominal = Evaluation(flat, jnp.zeros((), int), sequence)
+        self.at_nominal = Evaluation(flat, jnp.zeros((), int), sequence(outcome))
         self.lower, self.upper = _limits(dict(limits or {}), found)
         self.along = {
             name: as_float(x, f"the places along {name!r}") for name, x in _known(along, found, "`along`").items()
@@ -141,6 +118,19 @@ class Study(eqx.Module):
         for name, x in self.along.items():
             if x.shape != found[name].shape:
                 raise ValueError(f"the places along {name!r} must be as many as its values, {found[name].shape}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.choice.names
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """How many numbers each contributor has."""
+        return self.choice.counts
+
+    @property
+    def nominal(self) -> Float[Array, " d"]:
+        return self.choice.values
 
     @property
     def mean(self) -> Float[Array, " d"]:
@@ -158,7 +148,7 @@ class Study(eqx.Module):
 
     def each(self, f: Callable) -> Float[Array, " d"]:
         """A number of every contributor's distribution."""
-        return jnp.concatenate([jnp.broadcast_to(f(d), (n,)) for d, n in zip(self.distributions, self.counts)])
+        return self.choice.each([f(d) for d in self.distributions])
 
     @property
     def slices(self) -> dict[str, Any]:
@@ -177,36 +167,35 @@ class Study(eqx.Module):
 
     def dimensions(self, scores: Float[Array, " d"]) -> Float[Array, " d"]:
         """The dimensions at independent standard normal scores."""
-        z = self.mixing @ scores
-        parts = jnp.split(z, np.cumsum(self.counts)[:-1].tolist())
+        parts = self.choice.parts(self.mixing @ scores)
         return self.nominal + jnp.concatenate([d.at(part) for d, part in zip(self.distributions, parts)])
 
-    def place(self, x: Float[Array, " d"]) -> Any:
-        """The PyTree of dimensions with those of the contributors."""
-        leaves = list(self.leaves)
-        for i, part in zip(self.places, jnp.split(x, np.cumsum(self.counts)[:-1].tolist())):
-            leaves[i] = part.reshape(jnp.shape(leaves[i]))
-        return jax.tree_util.tree_unflatten(self.structure, leaves)
+    def moved(self, nominal: Float[Array, " d"], ratio: Float[Array, " d"]) -> "Study":
+        """The same study about other nominal dimensions, its tolerances wider or narrower by a ratio each. What is a
+        change of branch or sequence is still judged by the nominal dimensions of this one."""
+        every = []
+        for d, r in zip(self.distributions, self.choice.parts(ratio)):
+            a, s = d.anchor, d.spread
+            lower, upper, location = (a + r[0] * (x - a) for x in (s.lower, s.upper, s.location))
+            structure = jax.tree_util.tree_structure(d)
+            every.append(jax.tree_util.tree_unflatten(structure, [lower, upper, location, r[0] * s.scale]))
+        where = lambda s: (s.choice.values, s.distributions)
+        return eqx.tree_at(where, self, (nominal, tuple(every)), is_leaf=lambda x: x is self.distributions)
 
     def outcome(self, x: Float[Array, " d"]) -> Any:
         """What the model gives for one variant: to look at an example."""
-        return self.model(self.place(x))
+        return self.model(self.choice.place(x))
 
     def __call__(self, x: Float[Array, " d"]) -> Evaluation:
         """All measures of one variant, and its class."""
         outcome = self.outcome(x)
-        found = [as_float_or_bool(measure(outcome), name).reshape(-1) for name, measure in self.measures]
-        values = jnp.concatenate(found)
-        sequence = _sequence(outcome)
+        values = jnp.concatenate([as_float_or_bool(f(outcome), name).reshape(-1) for name, f in self.measures])
+        found = sequence(outcome)
         kind = jnp.where(jnp.all(jnp.isfinite(values)), 0, 3)
-        kind = jnp.where(sequence != self.at_nominal.sequence, 1, kind)
-        kind = jnp.where(_branch(outcome) != self.branch, 2, kind)
-        failed = jnp.zeros((), bool)
-        for run in reversed(_runs(outcome)):
-            for i, name in enumerate(_CODES):
-                this = run.result == getattr(RESULTS, name)
-                kind, failed = jnp.where(this, 4 + i, kind), failed | this
-        return Evaluation(jnp.where(failed, jnp.nan, values), kind, sequence)
+        kind = jnp.where(found != self.at_nominal.sequence, 1, kind)
+        kind = jnp.where(branch(outcome) != self.branch, 2, kind)
+        failed = failure(outcome)
+        return Evaluation(jnp.where(failed > 0, jnp.nan, values), jnp.where(failed > 0, failed, kind), found)
 
     def __repr__(self) -> str:
         count = f"{len(self.names)} dimensions and {len(self.measures)} measure{'s' * (len(self.measures) != 1)}"
@@ -230,11 +219,6 @@ def _plain(x: np.ndarray) -> np.ndarray:
     return x.flat[0] if x.ndim and np.all(x == x.flat[0]) else x
 
 
-def labels(name: str, shape: tuple[int, ...]) -> list[str]:
-    """A name for each number of an array."""
-    return [f"{name}[{','.join(map(str, i))}]" if shape else name for i in np.ndindex(*shape)]
-
-
 def as_float_or_bool(x: Any, name: str) -> Array:
     """What a measure gave, as a number or a row of numbers."""
     try:
@@ -246,31 +230,6 @@ def as_float_or_bool(x: Any, name: str) -> Array:
     if x.ndim > 1 or x.size == 0 or jnp.issubdtype(x.dtype, jnp.complexfloating):
         raise ValueError(f"the measure {name!r} must give a number or a row of numbers, got shape {x.shape}")
     return x.astype(jnp.result_type(float))
-
-
-def _picks(given: Any) -> bool:
-    return isinstance(given, tuple) and len(given) == 2 and callable(given[0]) and not isinstance(given[0], eqx.Module)
-
-
-def _place(name: str, nominal: Any, given: Any) -> int:
-    """The number of the leaf that a tolerance is for."""
-    paths, structure = jax.tree_util.tree_flatten_with_path(nominal)
-    if _picks(given):
-        marks = [object() for _ in paths]
-        try:
-            found = given[0](jax.tree_util.tree_unflatten(structure, marks))
-        except (TypeError, AttributeError, KeyError, IndexError) as error:
-            raise ValueError(
-                f"the function that picks the dimension {name!r} does not lead to a leaf: {error}"
-            ) from error
-        if not any(found is mark for mark in marks):
-            raise ValueError(f"the function that picks the dimension {name!r} must give one number or array, a leaf")
-        return [found is mark for mark in marks].index(True)
-    names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
-    if name not in names:
-        near = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-        raise ValueError(f"there is no dimension {name!r} for a tolerance; the dimensions are {near}")
-    return names.index(name)
 
 
 def _distribution(name: str, nominal: Array, given: Any) -> AbstractDistribution:
@@ -347,44 +306,3 @@ def _limits(given: dict[str, Any], found: Mapping[str, Array]) -> tuple[Array, A
         every.append((low, high))
     lower, upper = (jnp.asarray(np.concatenate(x)) for x in zip(*every))
     return lower, upper
-
-
-_RUNS = (Motion, Solution, Assembly, Equilibrium)
-
-
-def _runs(outcome: Any) -> list[Any]:
-    leaves = jax.tree_util.tree_leaves(outcome, is_leaf=lambda x: isinstance(x, _RUNS))
-    return [x for x in leaves if isinstance(x, _RUNS)]
-
-
-def _check_runs(outcome: Any) -> None:
-    for run in _runs(outcome):
-        if bool(run.result != RESULTS.successful):
-            raise ValueError(f"the study fails at its nominal dimensions: {RESULTS[run.result]}")
-
-
-def _branch(outcome: Any) -> Array:
-    """A number that stands for the branches of all motions."""
-    found = jnp.zeros((), int)
-    for run in _runs(outcome):
-        if isinstance(run, Motion):
-            found = 3 * found + run.branch
-    return found
-
-
-def _sequence(outcome: Any) -> Array:
-    """A number that stands for the sequence of all contact events: kinds, contacts and elements, not their dates."""
-    found = jnp.full((), 2166136261, jnp.uint32)
-    for run in _runs(outcome):
-        log = getattr(run, "events", None)
-        if log is None or log.t.shape[0] == 0:
-            continue
-        opens = jnp.isin(log.kind, jnp.array([EVENTS.index("released"), EVENTS.index("deleted")]))
-        where = jnp.where(opens[:, None], log.before, log.after)  # of an open contact, the elements tell nothing
-        rows = jnp.concatenate([log.kind[:, None], log.contact[:, None], where], 1).astype(jnp.uint32)
-        there = jnp.isfinite(log.t)
-        # Fowler, Noll and Vo's hash, row by row
-        words = jnp.sum(rows * jnp.asarray([1, 31, 1009, 65537], jnp.uint32), 1, dtype=jnp.uint32) + 1
-        step = lambda h, x: (jnp.where(x[1], (h ^ x[0]) * jnp.uint32(16777619), h), None)
-        found, _ = jax.lax.scan(step, found, (words, there))
-    return found

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from ._capability import Capability, Moments, indices
-from ._study import CLASSES, Study
+from ._outcome import CLASSES
+from ._study import Study
 
 
 _BINS = 480

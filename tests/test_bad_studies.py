@@ -17,7 +17,7 @@ def study(tolerances=None, measures=Y, nominal=P, model=lambda p: p, **options):
 
 
 WRONG = {
-    "there is no dimension 'c' for a tolerance; the dimensions are a, b, link.length": lambda: study({"c": 0.1}),
+    "there is no dimension 'c'; the dimensions are a, b, link.length": lambda: study({"c": 0.1}),
     "the tolerance of 'a': the tolerance of a Normal must be positive, got -0.1": lambda: study({"a": -0.1}),
     r"the tolerance of 'a', -2.5 to \+2.5, is wider than the dimension 2": lambda: study({"a": 2.5}),
     r"the tolerance of 'link.length', -1.5 to \+1.5, is wider": lambda: study({"link.length": mbs.Uniform(1.5)}),

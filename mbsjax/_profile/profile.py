@@ -1,5 +1,6 @@
 """A contact profile: elements joined into a boundary."""
 
+import pathlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..frames import PlanarFrame, at
 from .base import AbstractCurve, AbstractElement, AbstractPlain, Place
 from .curves import Spline
 from .outline import Outline, outline
-from .plain import Circle, Line
+from .plain import Arc, Circle, Line, Point
 
 
 class Profile(eqx.Module):
@@ -97,6 +98,46 @@ class Profile(eqx.Module):
     def __call__(self, q: Any) -> Place:
         """The place with the coordinate `q` (2.4.2-1)."""
         return _at(self, as_float(q, "a coordinate of a profile"))
+
+    def points(self, fineness: int = 1) -> Float[np.ndarray, "n 2"]:
+        """Points along the boundary, in the order of its elements, to draw or to make it; of a closed one, the first
+        is not repeated. Lines give their ends, curves as many points as they need, times `fineness`.
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> mbs.polygon([(0.0, 0.0), (2.0, 0.0), (0.0, 1.0)]).points().round(9).tolist()
+            [[0.0, 0.0], [2.0, 0.0], [-0.0, 1.0]]
+        """
+        pieces = sampled(self, fineness)
+        found = np.concatenate([pieces[0][:1], *(piece[1:] for piece in pieces)])
+        return found[:-1] if self.closed else found
+
+    def to_csv(self, path: Any, fineness: int = 8) -> None:
+        """Writes its points as a table with the columns x and y, which [`mbsjax.from_table`][] reads."""
+        rows = "".join(f"{x:.17g},{y:.17g}\n" for x, y in self.points(fineness))
+        pathlib.Path(path).write_text("x,y\n" + rows)
+
+    def to_dxf(self, path: Any, fineness: int = 8) -> None:
+        """Writes a drawing: lines, arcs and circles as such, other curves as polylines through their points."""
+        try:
+            import ezdxf
+        except ImportError as error:
+            raise ImportError('a DXF drawing needs ezdxf: pip install "mbsjax[dxf]"') from error
+        drawing = ezdxf.new("R2010")  # pyright: ignore
+        space = drawing.modelspace()
+        for element, points in zip(self.elements, sampled(self, fineness)):
+            if isinstance(element, Line):
+                space.add_line(*points[[0, -1]].tolist())
+            elif isinstance(element, Circle):
+                space.add_circle(element.center.tolist(), float(element.radius))
+            elif isinstance(element, Arc):
+                turn = -element.turn if element.concave else element.turn
+                ends = np.rad2deg([float(element.start), float(element.start + turn)])
+                space.add_arc(element.center.tolist(), float(element.radius), *sorted(ends.tolist()))
+            elif not isinstance(element, Point):
+                space.add_lwpolyline(points.tolist())
+        drawing.saveas(path)
 
     def __repr__(self) -> str:
         return f"Profile({' '.join(self.kinds)}, {'closed' if self.closed else 'open'})"

@@ -1,0 +1,324 @@
+"""Synthesis from many starts at once, and what came of it."""
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from scipy.stats import qmc
+
+from ._climb import Lane, Settings, advance, lane
+from ._goal import Minimax
+from ._outcome import CLASSES
+from ._progress import bar
+from ._table import Table
+from ._task import Task
+
+
+class Design(NamedTuple):
+    """A design that was found.
+
+    - `x`: its variables, in the order of `task.names`; `dimensions`: the PyTree with them.
+    - `objective`: the sum of `costs`, which are those of the goals by name.
+    - `met`: whether all conditions are kept; `excess`: by name, how far the worst of its limits is passed, in parts of
+        the condition's scale; negative: the room that is left.
+    - `active`: bounds and conditions that hold it back, in words.
+    - `y`: all that is measured, goals before conditions.
+    - `starts`: how many starts ended here.
+    - `cognate`: the number of the first design of which all that is measured is the same, though it is another one;
+        None if there is none.
+    """
+
+    x: np.ndarray
+    dimensions: Any
+    objective: float
+    costs: dict[str, float]
+    met: bool
+    excess: dict[str, float]
+    active: list[str]
+    y: np.ndarray
+    starts: int = 1
+    cognate: int | None = None
+
+
+class Synthesis(NamedTuple):
+    """What [`mbsjax.synthesize`][] found. `print` tells it.
+
+    - `task`, `seed`: what it was asked; the same again gives the same.
+    - `designs`: the distinct ones, best first, those that keep all conditions before those that do not.
+    - `ended`: how many starts ended how.
+    - `history`: rows of seconds, evaluations so far, and the best objective that keeps the conditions.
+    - `jumps`: in how many steps of all searches the sequence of contacts changed: there the objective may have a jump
+        or a corner, and slopes tell but one side of it.
+    """
+
+    task: Task
+    seed: int
+    designs: list[Design]
+    ended: dict[str, int]
+    history: np.ndarray
+    jumps: int
+
+    @property
+    def best(self) -> Design:
+        return self.designs[0]
+
+    @property
+    def seconds(self) -> float:
+        return float(self.history[-1, 0])
+
+    @property
+    def evaluations(self) -> int:
+        return int(self.history[-1, 1])
+
+    def table(self, count: int = 10) -> Table:
+        """The best designs, as a table."""
+        columns = ("design", "objective", "starts", *self.task.names, "")
+        rows = []
+        for i, d in enumerate(self.designs[:count]):
+            notes = [] if d.met else ["conditions not kept"]
+            notes += [] if d.cognate is None else [f"cognate of {d.cognate}"]
+            rows.append((str(i), d.objective, d.starts, *map(float, d.x), ", ".join(notes)))
+        return Table("Designs", columns, rows)
+
+    def before_and_after(self, design: int = 0) -> Table:
+        """Variables, costs and conditions of the start and of a design."""
+        d, task = self.designs[design], self.task
+        old = task.choice.values
+        y = values_at(task, old)
+        rows = [(name, float(a), float(b)) for name, a, b in zip(task.names, old, d.x)]
+        before, over = _costs(task, y), _excess(task, y)
+        rows += [(f"goal {name}", before[name], d.costs[name]) for name in d.costs]
+        rows += [(f"condition {name}, beyond its limit by", over[name], d.excess[name]) for name in d.excess]
+        return Table("Before and after", ("", "start", f"design {design}"), rows)
+
+    def __repr__(self) -> str:
+        ended = ", ".join(f"{n} {how}" for how, n in self.ended.items())
+        lines = [
+            f"Synthesis of {len(self.task.names)} variables: {len(self.designs)} designs from "
+            f"{sum(self.ended.values())} starts ({ended}), {self.evaluations} evaluations, {self.seconds:.1f} s"
+        ]
+        if self.designs:
+            lines += [
+                f"  best objective {self.best.objective:.10g}" + ("" if self.best.met else " (conditions not kept)")
+            ]
+            wide = max(map(len, self.task.names))
+            lines += [f"  {name:{wide}}  {x:.8g}" for name, x in zip(self.task.names, self.best.x)]
+            lines += [f"  held by {what}" for what in self.best.active]
+        if self.jumps:
+            lines.append(f"  the sequence of contacts changed in {self.jumps} steps: there the objective may jump")
+        return "\n".join(lines)
+
+    def plot_history(self, axes: Any = None) -> Any:
+        """The best objective against the evaluations."""
+        import matplotlib.pyplot as plt
+
+        axes = plt.subplots()[1] if axes is None else axes
+        axes.step(self.history[:, 1], self.history[:, 2], where="post")
+        axes.set(xlabel="evaluations", ylabel="best objective", xscale="log")
+        if np.nanmin(self.history[:, 2]) > 0:
+            axes.set_yscale("log")
+        return axes
+
+
+def synthesize(
+    task: Task,
+    *,
+    starts: Any = 1,
+    seed: int = 0,
+    draw: Mapping[str, Any] | None = None,
+    width: int = 256,
+    max_steps: int = 300,
+    rtol: float = 1e-12,
+    progress: bool = False,
+) -> Synthesis:
+    """Searches for the best designs from many starts side by side.
+
+    Each search takes damped Newton steps (Levenberg and Marquardt) with exact slopes, within the bounds. Goals are
+    convex functions of what is measured, so the slopes tell most of the curvature; the rest is learnt on the way
+    (Dennis, Gay and Welsch). Conditions get prices (augmented Lagrangian), maxima are sharpened, both in stages. A
+    step to where the mechanism cannot be assembled is taken back. Where more is measured than may vary, slopes are
+    taken forward, otherwise in reverse.
+
+    A search that has ended makes room for the next start, so none waits for the slowest. Interrupted (Ctrl-C), it
+    gives what was found so far.
+
+    **Arguments:**
+
+    - `task`: the [`mbsjax.Task`][].
+    - `starts`: how many: the first is the task's own, the others are spread over the bounds; or their
+        variables, an array with a row for each.
+    - `seed`: of the starts.
+    - `draw`: by name of a variable or dimension, where to draw starts from, if not from between the bounds.
+    - `width`: how many searches run side by side.
+    - `max_steps`: of each search.
+    - `rtol`: a relative gain that is none.
+    - `progress`: whether to show a bar with the best objective.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> tip = lambda p: jnp.array([jnp.cos(p["a"]) + jnp.cos(p["b"]), jnp.sin(p["a"]) + jnp.sin(p["b"])])
+        >>> task = mbs.Task(tip, {"a": 0.0, "b": 1.0}, {"a": (-3.0, 3.0), "b": (-3.0, 3.0)},
+        ...                 {"reach": mbs.Match(lambda at: at, (1.0, 1.0))}, exact=True)
+        >>> found = mbs.synthesize(task, starts=16)
+        >>> [d.objective < 1e-20 for d in found.designs[:2]], found.designs[1].cognate  # elbow up and down
+        ([True, True], 0)
+    """
+    began = time.perf_counter()
+    x = _starts(task, starts, seed, draw)
+    hard = bool(task.conditions) or any(isinstance(goal, Minimax) for goal in task.goals)
+    hard = hard or bool(np.isfinite(task.caps).any())
+    settings = Settings(max_steps, 12 if hard else 1, rtol, sum(task.sizes) >= x.shape[1])
+    width = min(width, len(x))
+    fresh = jax.vmap(lambda x: lane(task, x))
+    lanes, waiting = fresh(jnp.asarray(x[:width])), width
+    owner = np.arange(width)  # which start each lane works on; -1: none
+    ends: dict[int, _End] = {}
+    history: list[tuple[float, int, float]] = []
+    spent, best = 0, np.inf
+    try:
+        with bar(len(x), progress, unit="starts") as shown:
+            while len(ends) < len(x):
+                lanes = advance(task, lanes, settings, 12 if width > 1 else 4)
+                now = Lane(*map(np.array, lanes))
+                finished = np.flatnonzero(now.done & (owner >= 0))
+                for i in finished:
+                    end = ends[int(owner[i])] = _end(task, now, i)
+                    if end.design is not None and end.design.met:
+                        best = min(best, end.design.objective)
+                running = int(now.steps[owner >= 0].sum())
+                history.append((time.perf_counter() - began, spent + running, best))
+                shown.update(len(finished))
+                shown.set_postfix_str(f"best {best:.6g}")
+                spent += int(now.steps[finished].sum())
+                owner[finished] = -1
+                free = finished[: len(x) - waiting]
+                if len(free):
+                    owner[free] = np.arange(waiting, waiting + len(free))
+                    for old, new in zip(now, fresh(jnp.asarray(x[owner[free]]))):
+                        old[free] = np.asarray(new)
+                    waiting += len(free)
+                    lanes = Lane(*map(jnp.asarray, now))
+    except KeyboardInterrupt:
+        if not ends:
+            raise
+    return _judged(task, seed, [ends[i] for i in sorted(ends)], np.array(history))
+
+
+_TOLERANCE = 1e-6  # by which a condition may be passed, in parts of its scale
+
+
+def design_at(task: Task, x: np.ndarray, y: np.ndarray, prices: np.ndarray) -> Design:
+    """A design from its variables, what is measured of it, and the prices of its conditions."""
+    objective, worst = float(task.objective(jnp.asarray(y))), float(jnp.max(task.excess(jnp.asarray(y))))
+    active = _active(task, x, prices)
+    dimensions, kept = task.place(jnp.asarray(x)), worst <= _TOLERANCE
+    return Design(x, dimensions, objective, _costs(task, y), kept, _excess(task, y), active, y)
+
+
+def values_at(task: Task, x: Any) -> np.ndarray:
+    """What is measured of a design."""
+    return np.asarray(_measured(task, jnp.asarray(x)))
+
+
+@eqx.filter_jit
+def _measured(task: Task, x: Any) -> Any:
+    return task(x).y
+
+
+class _End(NamedTuple):
+    """How a search ended: None for the design where it never began."""
+
+    x: np.ndarray
+    design: Design | None
+    kind: int
+    converged: bool
+    jumps: int
+
+
+def _end(task: Task, now: Lane, i: Any) -> _End:
+    begun = bool(np.isfinite(now.merit[i]))
+    design = design_at(task, now.x[i], now.y[i], now.prices[i]) if begun else None
+    return _End(now.x[i], design, int(now.kind[i]), bool(now.still[i] >= 3), int(now.jumps[i]))
+
+
+def _judged(task: Task, seed: int, ends: list[_End], history: np.ndarray) -> Synthesis:
+    ended: dict[str, int] = {}
+    for end in ends:
+        if end.design is None:
+            how = f"could not be evaluated ({CLASSES[end.kind]})"
+        elif not end.design.met:
+            how = "did not keep the conditions"
+        else:
+            how = "converged" if end.converged else "ran out of steps"
+        ended[how] = ended.get(how, 0) + 1
+    every = [end.design for end in ends if end.design is not None]
+    if not every:
+        first = ", ".join(f"{name} = {x:.6g}" for name, x in zip(task.names, ends[0].x))
+        told = ", ".join(f"{n} {how}" for how, n in ended.items())
+        raise ValueError(f"none of the {len(ends)} starts could be used: {told}; the first was {first}")
+    every.sort(key=lambda d: (not d.met, d.objective))
+    designs: list[Design] = []
+    for d in every:
+        same = next((k for k, e in enumerate(designs) if e.met == d.met and task.alike(e.x, d.x)), None)
+        if same is not None:
+            designs[same] = designs[same]._replace(starts=designs[same].starts + 1)
+            continue
+        size = 1e-6 * np.abs(d.y).max() + 1e-12
+        equal = (k for k, e in enumerate(designs) if e.cognate is None and np.all(np.abs(e.y - d.y) < size))
+        designs.append(d._replace(cognate=next(equal, None) if d.met else None))
+    return Synthesis(task, seed, designs, ended, history, sum(end.jumps for end in ends))
+
+
+def _active(task: Task, x: np.ndarray, prices: np.ndarray) -> list[str]:
+    low, high, near = np.asarray(task.lower), np.asarray(task.upper), 1e-9 * task.room(x)
+    found = [f"the lower bound of {name}" for name, at in zip(task.names, x - low < near) if at]
+    found += [f"the upper bound of {name}" for name, at in zip(task.names, high - x < near) if at]
+    start = 0
+    for name, n in zip(task.labels[len(task.goals) :], task.sizes[len(task.goals) :]):
+        if np.any(prices[start : start + 2 * n] > 0):
+            found.append(f"the condition {name}")
+        start += 2 * n
+    found += [f"what {name} may cost" for name, price in zip(task.labels, prices[start:]) if price > 0]
+    return found
+
+
+def _costs(task: Task, y: np.ndarray) -> dict[str, float]:
+    return dict(zip(task.labels, np.asarray(task.costs(jnp.asarray(y))).tolist()))
+
+
+def _excess(task: Task, y: np.ndarray) -> dict[str, float]:
+    _, parts = task.split(jnp.asarray(y))
+    names = task.labels[len(task.goals) :]
+    return {name: float(jnp.max(c.excess(part))) for name, c, part in zip(names, task.conditions, parts)}
+
+
+def _starts(task: Task, given: Any, seed: int, draw: Mapping[str, Any] | None) -> np.ndarray:
+    d = len(task.names)
+    own = np.asarray(task.choice.values)
+    if not isinstance(given, (int, np.integer)):
+        x = np.array(given, float)
+        if x.ndim != 2 or x.shape[1] != d or not np.all(np.isfinite(x)):
+            raise ValueError(f"the starts must be rows of {d} numbers, one for each variable, got shape {x.shape}")
+        return np.clip(x, np.asarray(task.lower), np.asarray(task.upper))
+    if given < 1:
+        raise ValueError(f"there must be at least one start, got {given}")
+    low, high = np.array(task.lower), np.array(task.upper)
+    for name, pair in (draw or {}).items():
+        at = [i for i, n in enumerate(task.names) if n == name or n.startswith(f"{name}[")]
+        if not at:
+            raise ValueError(f"there is no variable {name!r} to draw; they are {', '.join(task.names)}")
+        low[at], high[at] = pair
+    if given > 1 and not np.all(np.isfinite(high - low)):
+        name = task.names[int(np.argmin(np.isfinite(high - low)))]
+        raise ValueError(f"starts cannot be drawn for {name!r}, which has no bounds: say where from with `draw`")
+    if not np.all(low <= high):
+        raise ValueError(f"the starts of {task.names[int(np.argmin(low <= high))]!r} are drawn from an empty range")
+    points = qmc.Sobol(d, seed=seed).random(1 << max(given - 1, 1).bit_length())[: given - 1]
+    return np.concatenate(
+        [own[None], np.clip(low + points * (high - low), task.lower, task.upper) if given > 1 else own[None][:0]]
+    )
