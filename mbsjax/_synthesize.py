@@ -87,12 +87,11 @@ class Synthesis(NamedTuple):
     def before_and_after(self, design: int = 0) -> Table:
         """Variables, costs and conditions of the start and of a design."""
         d, task = self.designs[design], self.task
-        old = task.choice.values
-        y = values_at(task, old)
-        rows = [(name, float(a), float(b)) for name, a, b in zip(task.names, old, d.x)]
-        before, over = _costs(task, y), _excess(task, y)
-        rows += [(f"goal {name}", before[name], d.costs[name]) for name in d.costs]
-        rows += [(f"condition {name}, beyond its limit by", over[name], d.excess[name]) for name in d.excess]
+        x = np.asarray(task.choice.values)
+        old = design_at(task, x, values_at(task, x), np.zeros(task.limits))
+        rows = [(name, float(a), float(b)) for name, a, b in zip(task.names, x, d.x)]
+        rows += [(f"goal {name}", old.costs[name], d.costs[name]) for name in d.costs]
+        rows += [(f"condition {name}, beyond its limit by", old.excess[name], d.excess[name]) for name in d.excess]
         return Table("Before and after", ("", "start", f"design {design}"), rows)
 
     def __repr__(self) -> str:
@@ -184,12 +183,12 @@ def synthesize(
         with bar(len(x), progress, unit="starts") as shown:
             while len(ends) < len(x):
                 lanes = advance(task, lanes, settings, 12 if width > 1 else 4)
-                now = Lane(*map(np.array, lanes))
+                now, scores = Lane(*map(np.array, lanes)), _Scores(*map(np.asarray, _scores(task, lanes.y)))
                 finished = np.flatnonzero(now.done & (owner >= 0))
                 for i in finished:
-                    end = ends[int(owner[i])] = _end(task, now, i)
-                    if end.design is not None and end.design.met:
-                        best = min(best, end.design.objective)
+                    ends[int(owner[i])] = _End(*(np.array(part[i]) for part in (*now, *scores)))
+                    if np.isfinite(now.merit[i]) and scores.worst[i] <= _TOLERANCE:
+                        best = min(best, float(scores.objective[i]))
                 running = int(now.steps[owner >= 0].sum())
                 history.append((time.perf_counter() - began, spent + running, best))
                 shown.update(len(finished))
@@ -212,12 +211,33 @@ def synthesize(
 _TOLERANCE = 1e-6  # by which a condition may be passed, in parts of its scale
 
 
-def design_at(task: Task, x: np.ndarray, y: np.ndarray, prices: np.ndarray) -> Design:
+class _Scores(NamedTuple):
+    """How good designs are: the objective, the worst excess, costs of goals, and excess of conditions."""
+
+    objective: Any
+    worst: Any
+    costs: Any
+    excess: Any
+
+
+@eqx.filter_jit
+def _scores(task: Task, y: Any) -> _Scores:
+    def one(y: Any) -> _Scores:
+        each = [jnp.max(c.excess(part)) for c, part in zip(task.conditions, task.split(y)[1])]
+        return _Scores(task.objective(y), jnp.max(task.excess(y)), task.costs(y), jnp.stack([*each, jnp.zeros(())]))
+
+    return jax.vmap(one)(y)
+
+
+def design_at(task: Task, x: np.ndarray, y: np.ndarray, prices: np.ndarray, scores: Any = None) -> Design:
     """A design from its variables, what is measured of it, and the prices of its conditions."""
-    objective, worst = float(task.objective(jnp.asarray(y))), float(jnp.max(task.excess(jnp.asarray(y))))
-    active = _active(task, x, prices)
-    dimensions, kept = task.place(jnp.asarray(x)), worst <= _TOLERANCE
-    return Design(x, dimensions, objective, _costs(task, y), kept, _excess(task, y), active, y)
+    if scores is None:
+        scores = _Scores(*(np.asarray(part)[0] for part in _scores(task, jnp.asarray(y)[None])))
+    n, active = len(task.goals), _active(task, x, prices)
+    costs, excess = (dict(zip(names, part.tolist())) for names, part in (
+        (task.labels[:n], scores.costs), (task.labels[n:], scores.excess)))  # fmt: skip
+    dimensions, kept = task.place(jnp.asarray(x)), bool(scores.worst <= _TOLERANCE)
+    return Design(x, dimensions, float(scores.objective), costs, kept, excess, active, y)
 
 
 def values_at(task: Task, x: Any) -> np.ndarray:
@@ -230,48 +250,41 @@ def _measured(task: Task, x: Any) -> Any:
     return task(x).y
 
 
-class _End(NamedTuple):
-    """How a search ended: None for the design where it never began."""
-
-    x: np.ndarray
-    design: Design | None
-    kind: int
-    converged: bool
-    jumps: int
-
-
-def _end(task: Task, now: Lane, i: Any) -> _End:
-    begun = bool(np.isfinite(now.merit[i]))
-    design = design_at(task, now.x[i], now.y[i], now.prices[i]) if begun else None
-    return _End(now.x[i], design, int(now.kind[i]), bool(now.still[i] >= 3), int(now.jumps[i]))
+_End = NamedTuple("_End", [(name, Any) for name in (*Lane._fields, *_Scores._fields)])
+"""How a search ended."""
 
 
 def _judged(task: Task, seed: int, ends: list[_End], history: np.ndarray) -> Synthesis:
     ended: dict[str, int] = {}
     for end in ends:
-        if end.design is None:
-            how = f"could not be evaluated ({CLASSES[end.kind]})"
-        elif not end.design.met:
+        if not np.isfinite(end.merit):
+            how = f"could not be evaluated ({CLASSES[int(end.kind)]})"
+        elif end.worst > _TOLERANCE:
             how = "did not keep the conditions"
         else:
-            how = "converged" if end.converged else "ran out of steps"
+            how = "converged" if end.still >= 3 else "ran out of steps"
         ended[how] = ended.get(how, 0) + 1
-    every = [end.design for end in ends if end.design is not None]
-    if not every:
+    begun = [end for end in ends if np.isfinite(end.merit)]
+    if not begun:
         first = ", ".join(f"{name} = {x:.6g}" for name, x in zip(task.names, ends[0].x))
         told = ", ".join(f"{n} {how}" for how, n in ended.items())
         raise ValueError(f"none of the {len(ends)} starts could be used: {told}; the first was {first}")
-    every.sort(key=lambda d: (not d.met, d.objective))
+    begun.sort(key=lambda end: (end.worst > _TOLERANCE, end.objective))
     designs: list[Design] = []
-    for d in every:
-        same = next((k for k, e in enumerate(designs) if e.met == d.met and task.alike(e.x, d.x)), None)
-        if same is not None:
-            designs[same] = designs[same]._replace(starts=designs[same].starts + 1)
+    X, Y = np.empty((len(begun), len(task.names))), np.empty((len(begun), sum(task.sizes)))
+    kept = np.zeros(len(begun), bool)
+    for end in begun:
+        n = len(designs)
+        same = np.flatnonzero(task.alike(end.x, X[:n]) & (kept[:n] == (end.worst <= _TOLERANCE)))
+        if len(same):
+            designs[same[0]] = designs[same[0]]._replace(starts=designs[same[0]].starts + 1)
             continue
-        size = 1e-6 * np.abs(d.y).max() + 1e-12
-        equal = (k for k, e in enumerate(designs) if e.cognate is None and np.all(np.abs(e.y - d.y) < size))
-        designs.append(d._replace(cognate=next(equal, None) if d.met else None))
-    return Synthesis(task, seed, designs, ended, history, sum(end.jumps for end in ends))
+        design = design_at(task, end.x, end.y, end.prices, end)
+        equal = np.all(np.abs(Y[:n] - end.y) < 1e-6 * np.abs(end.y).max() + 1e-12, axis=1) & design.met
+        first = next((int(k) for k in np.flatnonzero(equal) if designs[k].cognate is None), None)
+        X[n], Y[n], kept[n] = end.x, end.y, design.met
+        designs.append(design._replace(cognate=first))
+    return Synthesis(task, seed, designs, ended, history, sum(int(end.jumps) for end in begun))
 
 
 def _active(task: Task, x: np.ndarray, prices: np.ndarray) -> list[str]:
@@ -285,16 +298,6 @@ def _active(task: Task, x: np.ndarray, prices: np.ndarray) -> list[str]:
         start += 2 * n
     found += [f"what {name} may cost" for name, price in zip(task.labels, prices[start:]) if price > 0]
     return found
-
-
-def _costs(task: Task, y: np.ndarray) -> dict[str, float]:
-    return dict(zip(task.labels, np.asarray(task.costs(jnp.asarray(y))).tolist()))
-
-
-def _excess(task: Task, y: np.ndarray) -> dict[str, float]:
-    _, parts = task.split(jnp.asarray(y))
-    names = task.labels[len(task.goals) :]
-    return {name: float(jnp.max(c.excess(part))) for name, c, part in zip(names, task.conditions, parts)}
 
 
 def _starts(task: Task, given: Any, seed: int, draw: Mapping[str, Any] | None) -> np.ndarray:

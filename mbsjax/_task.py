@@ -142,11 +142,11 @@ class Task(eqx.Module):
         width = np.asarray(self.upper - self.lower)
         return np.where(np.isfinite(width), width, 1 + np.abs(np.asarray(x)))
 
-    def alike(self, x: np.ndarray, other: np.ndarray) -> bool:
-        """Whether two designs are the same, to 1e-5 of their size."""
-        off = np.abs(x - other)
+    def alike(self, x: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Which designs are the same as this one, to 1e-5 of its size."""
+        off = np.abs(x - others)
         off = np.where(self.angular, np.abs((off + np.pi) % (2 * np.pi) - np.pi), off)
-        return bool(np.all(off < 1e-5 * np.minimum(self.room(x), 1 + np.abs(x))))
+        return np.all(off < 1e-5 * np.minimum(self.room(x), 1 + np.abs(x)), axis=1)
 
     def place(self, x: Float[Array, " d"]) -> Any:
         """The PyTree of dimensions with these variables, and what is tied to them."""

@@ -1,5 +1,6 @@
 """Motion laws with numbers of their own, for shape synthesis."""
 
+import functools
 from typing import Any
 
 import equinox as eqx
@@ -7,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+from scipy.interpolate import BSpline, PPoly
 
 from .._custom_types import Numbers
 from .._precision import as_float
@@ -53,20 +55,26 @@ class SplineLaw(eqx.Module):
 
     def __call__(self, x: Numbers) -> Float[Array, "*n"]:
         x = jnp.asarray(x, float)
-        degree, n = 5, self.control.size + 6
+        basis = _pieces(self.control.size + 6)
+        count = len(basis)
         c = jnp.concatenate([jnp.zeros(3), self.control, jnp.ones(3)])
-        inner = np.linspace(0.0, 1.0, n - degree + 1)
-        knots = jnp.asarray(np.concatenate([np.zeros(degree), inner, np.ones(degree)]))
-        pieces = n - degree
-        k = degree + jnp.clip(jnp.floor(jax.lax.stop_gradient(x) * pieces).astype(int), 0, pieces - 1)
-        # de Boor's recursion
-        d = [c[k - degree + j] for j in range(degree + 1)]
-        for r in range(1, degree + 1):
-            for j in range(degree, r - 1, -1):
-                left, right = knots[k - degree + j], knots[k + 1 + j - r]
-                a = (x - left) / (right - left)
-                d[j] = (1 - a) * d[j - 1] + a * d[j]
-        return d[degree]
+        windows = c[np.arange(count)[:, None] + np.arange(6)]
+        polynomials = jnp.sum(basis * windows[:, :, None], 1)  # one for each piece, the highest power first
+        k = jnp.clip(jnp.floor(jax.lax.stop_gradient(x) * count).astype(int), 0, count - 1)
+        powers = polynomials[k]
+        u, y = x * count - k, jnp.zeros_like(x)
+        for i in range(6):
+            y = y * u + powers[..., i]
+        return y
+
+
+@functools.cache
+def _pieces(n: int) -> np.ndarray:
+    """The n B-splines of degree 5 over [0, 1] as polynomials: by piece, by spline among the six there, by power."""
+    knots = np.concatenate([np.zeros(5), np.linspace(0.0, 1.0, n - 4), np.ones(5)])
+    found = PPoly.from_spline(BSpline(knots, np.eye(n), 5)).c[:, 5:-5]  # powers, pieces, splines
+    scale = (1 / (n - 5)) ** np.arange(5, -1, -1)
+    return np.stack([found[:, k, k : k + 6].T * scale for k in range(n - 5)])
 
 
 class PolynomialLaw(eqx.Module):
