@@ -15,6 +15,10 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 # for the processes that tests start: demo, notebooks, campaigns
 os.environ |= {"JAX_COMPILATION_CACHE_DIR": _CACHE, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}
 
+# Tracing makes many small objects that stay: to look for garbage among them after every 700 takes a fifth of its time.
+gc.freeze()
+gc.set_threshold(50_000, 20, 100)
+
 _MAPS = pathlib.Path("/proc/self/maps")
 
 
