@@ -23,7 +23,8 @@ ROOT = pathlib.Path(__file__).parent.parent
 
 def start(store, samples, chunk, *cluster, devices=1):
     """The clutch's campaign in a process of its own."""
-    given = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={devices}", "JAX_PLATFORMS": "cpu"}
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+    given = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-m", "tests.campaign_script", str(store), str(samples), str(chunk), *map(str, cluster)]
     return subprocess.Popen(command, cwd=ROOT, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
