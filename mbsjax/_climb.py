@@ -40,11 +40,12 @@ class Lane(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """How long to search: steps in all, stages of prices and sharpness, and what relative gain is none."""
+    """How long to search: steps in all, stages of prices and sharpness, and what relative gain is none, all of them
+    arrays, so that others need no other program; and whether slopes are taken forward."""
 
-    max_steps: int
-    stages: int
-    rtol: float
+    max_steps: Any
+    stages: Any
+    rtol: Any
     forward: bool
 
 

@@ -7,6 +7,7 @@ from jaxtyping import Array, Float
 
 from ._kinematics import Motion
 from ._precision import as_float
+from ._track import ContactTrack
 from .frames import PlanarFrame
 
 
@@ -94,6 +95,7 @@ def pressure_angle(motion: Motion, contact: str) -> Float[Array, " times"]:
         0.333333333
     """
     track = motion[contact]
+    assert isinstance(track, ContactTrack)
     body = motion.mech.contact(contact).body_b
     origin, turning = motion.point(body), motion.orientation(body)
     arm = _spatial(track.point - origin.q)

@@ -201,10 +201,11 @@ def _mark(task: Task) -> np.ndarray:
 
 
 def _keep(task: Task, path: pathlib.Path, way: _Way, rows: list, jumps: list) -> None:
-    leaves = {f"leaf{i}": np.asarray(x) for i, x in enumerate(jax.tree_util.tree_leaves(way))}
+    kept: dict[str, Any] = {f"leaf{i}": np.asarray(x) for i, x in enumerate(jax.tree_util.tree_leaves(way))}
+    kept |= {"mark": _mark(task), "rows": np.array(rows).reshape(-1, 2), "jumps": np.array(jumps, int)}
     new = path.with_name(path.name + ".new")
     with new.open("wb") as file:
-        np.savez(file, mark=_mark(task), rows=np.array(rows).reshape(-1, 2), jumps=np.array(jumps, int), **leaves)
+        np.savez(file, **kept)
     new.replace(path)
 
 

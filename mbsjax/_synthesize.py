@@ -171,7 +171,8 @@ def synthesize(
     x = _starts(task, starts, seed, draw)
     hard = bool(task.conditions) or any(isinstance(goal, Minimax) for goal in task.goals)
     hard = hard or bool(np.isfinite(task.caps).any())
-    settings = Settings(max_steps, 12 if hard else 1, rtol, sum(task.sizes) >= x.shape[1])
+    limits = (jnp.asarray(limit) for limit in (max_steps, 12 if hard else 1, rtol))
+    settings = Settings(*limits, forward=sum(task.sizes) >= x.shape[1])
     width = min(width, len(x))
     fresh = jax.vmap(lambda x: lane(task, x))
     lanes, waiting = fresh(jnp.asarray(x[:width])), width
@@ -186,7 +187,7 @@ def synthesize(
                 now, scores = Lane(*map(np.array, lanes)), _Scores(*map(np.asarray, _scores(task, lanes.y)))
                 finished = np.flatnonzero(now.done & (owner >= 0))
                 for i in finished:
-                    ends[int(owner[i])] = _End(*(np.array(part[i]) for part in (*now, *scores)))
+                    ends[int(owner[i])] = _End(Lane(*_row(now, i)), _Scores(*_row(scores, i)))
                     if np.isfinite(now.merit[i]) and scores.worst[i] <= _TOLERANCE:
                         best = min(best, float(scores.objective[i]))
                 running = int(now.steps[owner >= 0].sum())
@@ -209,6 +210,11 @@ def synthesize(
 
 
 _TOLERANCE = 1e-6  # by which a condition may be passed, in parts of its scale
+
+
+def _row(columns: Any, i: Any) -> list[np.ndarray]:
+    """One row of all columns, as copies: the lane goes on with another start."""
+    return [np.array(column[i]) for column in columns]
 
 
 class _Scores(NamedTuple):
@@ -250,41 +256,52 @@ def _measured(task: Task, x: Any) -> Any:
     return task(x).y
 
 
-_End = NamedTuple("_End", [(name, Any) for name in (*Lane._fields, *_Scores._fields)])
-"""How a search ended."""
+class _End(NamedTuple):
+    """How a search ended."""
+
+    lane: Lane
+    scores: _Scores
+
+    @property
+    def begun(self) -> bool:
+        return bool(np.isfinite(self.lane.merit))
+
+    @property
+    def kept(self) -> bool:
+        return bool(self.scores.worst <= _TOLERANCE)
 
 
 def _judged(task: Task, seed: int, ends: list[_End], history: np.ndarray) -> Synthesis:
     ended: dict[str, int] = {}
     for end in ends:
-        if not np.isfinite(end.merit):
-            how = f"could not be evaluated ({CLASSES[int(end.kind)]})"
-        elif end.worst > _TOLERANCE:
+        if not end.begun:
+            how = f"could not be evaluated ({CLASSES[int(end.lane.kind)]})"
+        elif not end.kept:
             how = "did not keep the conditions"
         else:
-            how = "converged" if end.still >= 3 else "ran out of steps"
+            how = "converged" if end.lane.still >= 3 else "ran out of steps"
         ended[how] = ended.get(how, 0) + 1
-    begun = [end for end in ends if np.isfinite(end.merit)]
+    begun = [end for end in ends if end.begun]
     if not begun:
-        first = ", ".join(f"{name} = {x:.6g}" for name, x in zip(task.names, ends[0].x))
+        first = ", ".join(f"{name} = {x:.6g}" for name, x in zip(task.names, ends[0].lane.x))
         told = ", ".join(f"{n} {how}" for how, n in ended.items())
         raise ValueError(f"none of the {len(ends)} starts could be used: {told}; the first was {first}")
-    begun.sort(key=lambda end: (end.worst > _TOLERANCE, end.objective))
+    begun.sort(key=lambda end: (not end.kept, end.scores.objective))
     designs: list[Design] = []
     X, Y = np.empty((len(begun), len(task.names))), np.empty((len(begun), sum(task.sizes)))
     kept = np.zeros(len(begun), bool)
     for end in begun:
-        n = len(designs)
-        same = np.flatnonzero(task.alike(end.x, X[:n]) & (kept[:n] == (end.worst <= _TOLERANCE)))
+        n, x, y = len(designs), end.lane.x, end.lane.y
+        same = np.flatnonzero(task.alike(x, X[:n]) & (kept[:n] == end.kept))
         if len(same):
             designs[same[0]] = designs[same[0]]._replace(starts=designs[same[0]].starts + 1)
             continue
-        design = design_at(task, end.x, end.y, end.prices, end)
-        equal = np.all(np.abs(Y[:n] - end.y) < 1e-6 * np.abs(end.y).max() + 1e-12, axis=1) & design.met
+        design = design_at(task, x, y, end.lane.prices, end.scores)
+        equal = np.all(np.abs(Y[:n] - y) < 1e-6 * np.abs(y).max() + 1e-12, axis=1) & end.kept
         first = next((int(k) for k in np.flatnonzero(equal) if designs[k].cognate is None), None)
-        X[n], Y[n], kept[n] = end.x, end.y, design.met
+        X[n], Y[n], kept[n] = x, y, end.kept
         designs.append(design._replace(cognate=first))
-    return Synthesis(task, seed, designs, ended, history, sum(int(end.jumps) for end in begun))
+    return Synthesis(task, seed, designs, ended, history, sum(int(end.lane.jumps) for end in begun))
 
 
 def _active(task: Task, x: np.ndarray, prices: np.ndarray) -> list[str]:
@@ -321,7 +338,7 @@ def _starts(task: Task, given: Any, seed: int, draw: Mapping[str, Any] | None) -
         raise ValueError(f"starts cannot be drawn for {name!r}, which has no bounds: say where from with `draw`")
     if not np.all(low <= high):
         raise ValueError(f"the starts of {task.names[int(np.argmin(low <= high))]!r} are drawn from an empty range")
-    points = qmc.Sobol(d, seed=seed).random(1 << max(given - 1, 1).bit_length())[: given - 1]
+    points = qmc.Sobol(d, rng=np.random.default_rng(seed)).random(1 << max(given - 1, 1).bit_length())[: given - 1]
     return np.concatenate(
         [own[None], np.clip(low + points * (high - low), task.lower, task.upper) if given > 1 else own[None][:0]]
     )

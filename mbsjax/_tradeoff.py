@@ -66,7 +66,7 @@ def levels(task: Task, order: Sequence[str], *, worsening: Any = 0.05, **options
     limits: dict[str, float] = {}
     found: list[Synthesis] = []
     for name, part in zip(order, allowed):
-        starts = options if not found else options | {"starts": found[-1].best.x[None]}
+        starts: dict[str, Any] = options if not found else options | {"starts": found[-1].best.x[None]}
         found.append(synthesize(limited(task, name, limits), **starts))
         reached = found[-1].best.costs[name]
         limits[name] = reached + part * abs(reached)

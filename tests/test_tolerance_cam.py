@@ -1,16 +1,12 @@
 """The study of the cam with contact loss, as its notebook makes it: derivatives through events against samples."""
 
-import pathlib
-
-import matplotlib as mpl
-import nbformat
 import numpy as np
 import pytest
 
 from mbsjax._evaluate import linearised
+from tests import notebook
 
 
-NOTEBOOK = pathlib.Path(__file__).parent.parent / "notebooks" / "tolerance_cam.ipynb"
 STEP = 1e-4
 
 
@@ -18,11 +14,7 @@ STEP = 1e-4
 def told():
     """What the cells of the notebook leave behind; and the values beside the mean, as `beside`, while the program that
     finds them is at hand: between tests, it may be forgotten."""
-    mpl.use("Agg")
-    names: dict = {}
-    for cell in nbformat.read(NOTEBOOK, as_version=4).cells:
-        if cell.cell_type == "code":
-            exec(compile(cell.source, str(NOTEBOOK), "exec"), names)
+    names = notebook.told("tolerance_cam")
     study, steps = names["study"], STEP * np.eye(len(names["study"].names))
     names["beside"], _ = linearised(study, np.asarray(study.mean) + np.concatenate([steps, -steps]))
     return names

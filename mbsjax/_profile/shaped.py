@@ -72,9 +72,9 @@ class SplineLaw(eqx.Module):
 def _pieces(n: int) -> np.ndarray:
     """The n B-splines of degree 5 over [0, 1] as polynomials: by piece, by spline among the six there, by power."""
     knots = np.concatenate([np.zeros(5), np.linspace(0.0, 1.0, n - 4), np.ones(5)])
-    found = PPoly.from_spline(BSpline(knots, np.eye(n), 5)).c[:, 5:-5]  # powers, pieces, splines
-    scale = (1 / (n - 5)) ** np.arange(5, -1, -1)
-    return np.stack([found[:, k, k : k + 6].T * scale for k in range(n - 5)])
+    found = np.stack([PPoly.from_spline(BSpline(knots, row, 5)).c[:, 5:-5] for row in np.eye(n)])
+    scale = (1 / (n - 5)) ** np.arange(5.0, -1, -1)
+    return np.stack([found[k : k + 6, :, k] * scale for k in range(n - 5)])
 
 
 class PolynomialLaw(eqx.Module):

@@ -1,0 +1,249 @@
+"""The searches themselves, on small functions: against SciPy, stopped and gone on with, and with bad input."""
+
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import scipy.optimize
+
+import mbsjax as mbs
+from tests.tolerances import clutch_study
+
+
+def rosenbrock(p):
+    x = p["x"]
+    return jnp.stack([10 * (x[1:] - x[:-1] ** 2), 1 - x[:-1]])
+
+
+BOX = {"x": (-2.0, 2.0)}
+VALLEY = mbs.Task(rosenbrock, {"x": np.array([-1.2, 1.0, -0.5])}, BOX, {"valley": mbs.Match(lambda r: r)})
+
+
+def test_least_squares_within_bounds_is_scipys():
+    found = mbs.synthesize(VALLEY, starts=32)
+    assert found.ended.get("converged", 0) >= 30 and found.best.objective < 1e-25
+    np.testing.assert_allclose(found.best.x, 1.0, atol=1e-10)
+    tight = mbs.Task(rosenbrock, {"x": np.array([-0.2, 0.1, -0.5])}, {"x": (-0.7, [0.8, 0.5, 0.9])}, {
+        "valley": mbs.Match(lambda r: r)})  # fmt: skip
+    best = mbs.synthesize(tight).best
+    wanted = scipy.optimize.least_squares(
+        lambda x: np.asarray(rosenbrock({"x": x})).ravel(), [-0.2, 0.1, -0.5], bounds=(-0.7, [0.8, 0.5, 0.9]),
+        xtol=1e-15, ftol=1e-15, gtol=1e-15)  # fmt: skip
+    np.testing.assert_allclose(best.objective, 2 * wanted.cost, rtol=1e-9)
+    np.testing.assert_allclose(best.x, wanted.x, atol=1e-6)
+    assert [("bound" in what) for what in best.active] == [True] * int(np.sum(wanted.active_mask != 0))
+
+
+def test_conditions_are_kept_and_named():
+    """Hock and Schittkowski's problem 71, against SLSQP."""
+    cost = lambda x: x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2]
+    start = np.array([1.0, 5.0, 5.0, 1.0])
+    task = mbs.Task(
+        lambda p: p["x"],
+        {"x": start},
+        {"x": (1.0, 5.0)},
+        {"cost": mbs.Minimise(cost)},
+        conditions={
+            "product": mbs.Within(jnp.prod, lower=25.0, scale=10.0),
+            "square": mbs.Within(lambda x: jnp.sum(x**2), 40.0, 40.0, scale=10.0),
+            "loose": mbs.Within(jnp.sum, upper=100.0, scale=10.0),
+        },
+    )
+    best = mbs.synthesize(task, max_steps=1000).best
+    np.testing.assert_allclose(best.objective, 17.0140173, rtol=1e-6)
+    np.testing.assert_allclose(best.x, [1.0, 4.7429994, 3.8211503, 1.3794082], atol=2e-4)
+    assert best.met and best.active == ["the lower bound of x[0]", "the condition product", "the condition square"]
+    assert best.excess["loose"] < -5 and abs(best.excess["product"]) < 1e-6
+
+
+def test_largest_error_is_that_of_a_linear_programme():
+    """Chebyshev's line of best fit to exp on [0, 1]."""
+    t = jnp.linspace(0.0, 1.0, 101)
+    line = lambda p: p["a"] + p["b"] * t - jnp.exp(t)
+    free = {"a": (-9.0, 9.0), "b": (-9.0, 9.0)}
+    task = mbs.Task(line, {"a": 0.0, "b": 0.0}, free, {"off": mbs.Minimax(lambda r: r)})
+    A = np.stack([np.ones(101), np.asarray(t)], 1)
+    rows, right = np.block([[A, -np.ones((101, 1))], [-A, -np.ones((101, 1))]]), np.asarray(jnp.exp(t))
+    wanted = scipy.optimize.linprog([0, 0, 1], rows, np.concatenate([right, -right]), bounds=(None, None))
+    best = mbs.synthesize(task, max_steps=600).best
+    np.testing.assert_allclose(best.objective, wanted.fun, rtol=1e-6)
+    np.testing.assert_allclose(best.x, wanted.x[:2], atol=1e-5)
+
+
+def test_ties_and_leaves_picked_by_a_function():
+    task = mbs.Task(lambda p: p["a"] * p["link"][0] + p["b"], {"a": 1.0, "b": 0.0, "link": [2.0, 5.0]},
+                    {"a": (0.0, 9.0), "first": (lambda p: p["link"][0], (0.0, 9.0))},
+                    {"sum": mbs.Match(lambda y: y, 12.0)}, ties={"b": lambda p: p["a"] + 1.0})  # fmt: skip
+    p = mbs.synthesize(task).best.dimensions
+    assert float(p["b"]) == float(p["a"]) + 1.0 and p["link"][1] == 5.0
+    assert float(p["a"] * p["link"][0] + p["b"]) == pytest.approx(12.0, abs=1e-9)
+
+
+def test_descent_goes_on_where_it_stopped(tmp_path):
+    """In two parts, by object and by file, bit for bit as in one."""
+    optimiser = optax.adam(optax.cosine_decay_schedule(0.02, 400))
+    whole = mbs.descend(VALLEY, optimiser=optimiser, steps=120)
+    half = mbs.descend(VALLEY, optimiser=optimiser, steps=50)
+    again = mbs.descend(VALLEY, optimiser=optimiser, steps=70, resume=half)
+    np.testing.assert_array_equal(again.history, whole.history)
+    path = tmp_path / "descent.npz"
+    mbs.descend(VALLEY, optimiser=optimiser, steps=50, save=path)
+    filed = mbs.descend(VALLEY, optimiser=optimiser, steps=70, save=path)
+    np.testing.assert_array_equal(filed.history, whole.history)
+    assert whole.history[-1, 0] < 0.05 * whole.history[0, 0]
+    other = mbs.Task(rosenbrock, {"x": np.array([-1.0, 1.0, -0.5])}, BOX, {"valley": mbs.Match(lambda r: r)})
+    with pytest.raises(ValueError, match="belongs to another task"):
+        mbs.descend(other, optimiser=optimiser, save=path)
+
+
+def test_descent_keeps_conditions():
+    task = mbs.Task(lambda p: p["x"], {"x": np.array([3.0, 1.0])}, {"x": (-5.0, 5.0)},
+                    {"size": mbs.Minimise(lambda x: jnp.sum(x**2))},
+                    conditions={"line": mbs.Within(jnp.sum, lower=2.0)})  # fmt: skip
+    found = mbs.descend(task, steps=600, optimiser=optax.adam(optax.exponential_decay(0.02, 100, 0.5)))
+    np.testing.assert_allclose(found.best.x, 1.0, atol=0.01)
+    assert found.best.excess["line"] < 5e-3
+
+
+def test_change_of_contacts_during_a_descent_is_told():
+    """A block is pushed towards a wall: only above some speed it gets there, and the objective has a corner."""
+    wall = mbs.Profile.chain([mbs.Line((2.0, 5.0), (2.0, -5.0))], closed=False)
+    mech = mbs.Mechanism(
+        [
+            mbs.Body("ground", profiles={"wall": wall}),
+            mbs.Body("slide"),
+            mbs.Body("block", profiles={"rim": mbs.disc(0.5)}),
+        ],
+        [
+            mbs.Prismatic("push", "ground", "slide"),
+            mbs.Prismatic("give", "slide", "block"),
+            mbs.Contact("C", "ground.wall", "block.rim"),
+        ],
+    )
+    run = lambda p: mbs.kinematics(mech, {"push": lambda t: p["speed"] * t}, np.linspace(0.0, 1.0, 3), throw=False)
+    task = mbs.Task(run, {"speed": 1.4}, {"speed": (1.0, 2.0)}, {"way": mbs.Match(lambda m: m["push"].q[-1], 1.9)})
+    with pytest.warns(mbs.SequenceWarning, match="sequence of contacts changed at step"):
+        found = mbs.descend(task, steps=20, optimiser=optax.sgd(0.05))
+    assert len(found.jumps) == 1 and "changed at steps" in repr(found)
+
+
+def test_goals_by_levels_and_front():
+    """A circle of designs between two points: the front is known in closed form."""
+    far = lambda a: lambda x: jnp.sum((x - jnp.asarray(a)) ** 2)
+    task = mbs.Task(lambda p: p["x"], {"x": np.array([0.3, 0.7])}, {"x": (-3.0, 3.0)},
+                    {"left": mbs.Minimise(far([-1.0, 0.0])), "right": mbs.Minimise(far([1.0, 0.0]))})  # fmt: skip
+    front = mbs.pareto(task, "left", "right", count=6)
+    left, right = front.costs.T
+    np.testing.assert_allclose(np.sqrt(left) + np.sqrt(right), 2.0, atol=1e-4)
+    np.testing.assert_allclose(right, np.linspace(4.0, 0.0, 6), atol=1e-4)
+    shifted = mbs.Task(task.model, {"x": np.array([0.3, 0.7])}, {"x": (-3.0, 3.0)}, {
+        "left": mbs.Minimise(lambda x: 1 + far([-1.0, 0.0])(x)), "right": task.goals[1]})  # fmt: skip
+    first, second = mbs.levels(shifted, ["left", "right"], worsening=0.25)
+    np.testing.assert_allclose(first.best.x, [-1.0, 0.0], atol=1e-5)
+    np.testing.assert_allclose(second.best.x, [-0.5, 0.0], atol=1e-4)
+
+
+def test_conditions_of_designers():
+    inside = np.asarray(mbs.inside([(1.0, 1.0), (3.0, 1.0)], [(0.0, 0.0), (2.0, 0.0), (2.0, 2.0), (0.0, 2.0)]))
+    np.testing.assert_allclose(inside, [[1.0, 1.0, 1.0, 1.0], [1.0, -1.0, 1.0, 3.0]])
+    # a crank of any length that just can turn has a margin of zero
+    assert float(mbs.grashof(1.0, 3.0, 3.5, 5.5).min()) == 0.0 and float(mbs.grashof(3.0, 1.0, 3.0, 3.0).min()) < 0
+    # steel cylinders of 20 mm on a plane, by Roark: 0.591 sqrt(F E / (w D)) with equal E, nu = 0.3
+    F, w, D, E = 5000.0, 0.02, 0.02, 2.1e11
+    wanted = 0.591 * np.sqrt(F * E / (w * D))
+    assert float(mbs.hertz_pressure(F, D / 2, w, E / (2 * (1 - 0.3**2)))) == pytest.approx(wanted, rel=1e-3)
+    assert float(mbs.hertz_pressure(-1.0, 1.0, 1.0, 1.0)) == 0.0
+
+
+def test_robust_design_of_the_clutch_costs_less():
+    """Nominal dimensions and tolerances together, against tolerances alone, for the same rejects; the limits are planes
+    in the dimensions, so rejects have a closed form."""
+    study = clutch_study()
+    costs = {name: mbs.Cost(0.0, 1.0) for name in "ace"}
+    good = {"phi": 1 - 2700e-6}
+    fixed = mbs.robust(study, {}, costs=costs, good=good)
+    best = mbs.robust(study, {"a": (25.0, 30.0), "c": (11.0, 12.0), "e": (50.0, 51.0)}, costs=costs, good=good)
+    assert fixed.converged and best.converged
+    assert best.cost < 0.98 * fixed.cost
+    low, high = np.cos(np.asarray(study.lower[0])), np.cos(np.asarray(study.upper[0]))
+    for found in (fixed, best):
+        a, c, e = (found.nominals[n] for n in "ace")
+        T = np.array([found.tolerances[n] for n in "ace"]) / 3
+        z = [(a + c - k * (e - c)) / np.linalg.norm(T * [1, 1 + k, -k]) for k in (low, high)]
+        rejects = scipy.special.ndtr(z[0]) + scipy.special.ndtr(-z[1])
+        np.testing.assert_allclose(rejects, 2700e-6, rtol=1e-4)
+        np.testing.assert_allclose(found.rejects["phi"], rejects, rtol=1e-6)
+
+    # the same in closed form, by SciPy
+    def rejects(x):
+        a, c, e = x[:3]
+        T = np.exp(x[3:]) / 3
+        z = [(a + c - k * (e - c)) / np.linalg.norm(T * [1, 1 + k, -k]) for k in (low, high)]
+        return np.logaddexp(scipy.special.log_ndtr(z[0]), scipy.special.log_ndtr(-z[1]))
+
+    x0 = np.array([*best.nominals.values(), *np.log(list(best.tolerances.values()))])
+    wanted = scipy.optimize.minimize(
+        lambda x: np.log(np.sum(np.exp(-x[3:]))), x0, method="SLSQP", options={"ftol": 1e-14},
+        bounds=[(25, 30), (11, 12), (50, 51)] + [(-9, 0)] * 3,
+        constraints={"type": "ineq", "fun": lambda x: np.log(2700e-6) - rejects(x)})  # fmt: skip
+    np.testing.assert_allclose(np.log(best.cost), wanted.fun, atol=1e-5)
+    centred = mbs.robust(study, {"a": (27.0, 28.0)})
+    assert centred.cost is None and centred.rejects["phi"] < 0.99 * (4406.28e-6 + 2166.24e-6)
+
+
+P = {"a": 1.0, "b": 2.0}
+GOAL = {"g": mbs.Match(lambda p: p["a"])}
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: mbs.Task(lambda p: p, P, {"a": (2.0, 1.0)}, GOAL), "bounds of 'a' are in the wrong order"),
+        (lambda: mbs.Task(lambda p: p, P, {"c": (0.0, 1.0)}, GOAL), "no dimension 'c'; the dimensions are a, b"),
+        (lambda: mbs.Task(lambda p: p, P, {"a": (5.0, 6.0)}, GOAL), "'a' starts at \\[1.0\\], outside its bounds"),
+        (lambda: mbs.Task(lambda p: p, P, {"a": 3.0}, GOAL), "bounds of 'a' must be a pair"),
+        (lambda: mbs.Task(lambda p: p, P, {}, GOAL), "at least one variable"),
+        (lambda: mbs.Task(lambda p: p, P, {"a": (0.0, 3.0)}, {}), "at least one goal"),
+        (lambda: mbs.Task(lambda p: p, P, {"a": (0.0, 3.0)}, {"g": 3.0}), "goal 'g' must be a Match"),
+        (lambda: mbs.Task(lambda p: p, P, {"a": (0.0, 3.0)}, GOAL, conditions={"g": mbs.Within(lambda p: p["a"], 0.0)}),
+         "a goal and a condition are both called 'g'"),
+        (lambda: mbs.Task(lambda p: p, P, {"a": (0.0, 3.0)}, GOAL, ties={"a": lambda p: p["b"]}),
+         "'a' is tied to others"),
+        (lambda: mbs.Task(lambda p: p, P, {"a": (0.0, 3.0)}, GOAL, angles=["z"]), "'z' of `angles` is not a variable"),
+        (lambda: mbs.Task(lambda p: p, P, {"a": (0.0, 3.0)}, {"g": mbs.Match(lambda p: p["a"], (1.0, 2.0))}),
+         "target of 'g' have shape \\(2,\\)"),
+        (lambda: mbs.Within(lambda p: p["a"]), "needs a lower or an upper limit"),
+        (lambda: mbs.Within(lambda p: p["a"], 2.0, 1.0), "limits of a condition are in the wrong order"),
+        (lambda: mbs.Match(lambda p: p["a"], weight=-1.0), "positive number for its weight"),
+    ],
+)  # fmt: skip
+def test_bad_tasks_are_refused(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_bad_searches_are_refused():
+    never = mbs.Task(lambda p: jnp.log(-p["a"]), P, {"a": (0.5, 3.0)}, {"g": mbs.Match(lambda y: y)})
+    with pytest.raises(ValueError, match="none of the 8 starts could be used.*no value.*first was a = 1"):
+        mbs.synthesize(never, starts=8)
+    with pytest.raises(ValueError, match="no finite objective and gradient.*at a = 1"):
+        mbs.descend(never)
+    plain = mbs.Task(lambda p: p, P, {"a": (None, None)}, GOAL)
+    with pytest.raises(ValueError, match="starts cannot be drawn for 'a'"):
+        mbs.synthesize(plain, starts=8)
+    with pytest.raises(ValueError, match="rows of 1 numbers"):
+        mbs.synthesize(plain, starts=np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="there is no variable 'q' to draw"):
+        mbs.synthesize(plain, starts=8, draw={"q": (0, 1)})
+    two = mbs.Task(
+        lambda p: p, P, {"a": (0.0, 3.0)}, {"g": mbs.Match(lambda p: p["a"]), "h": mbs.Match(lambda p: p["b"])}
+    )
+    with pytest.raises(ValueError, match="`order` must name every goal once"):
+        mbs.levels(two, ["g"])
+    with pytest.raises(ValueError, match="there is no goal 'z'"):
+        mbs.pareto(two, "g", "z")
+    study = mbs.Study(lambda p: p, P, {"a": 0.1}, {"a": lambda p: p["a"]}, limits={"a": (0.8, 1.2)})
+    with pytest.raises(ValueError, match="no contributor 'z' to change"):
+        mbs.robust(study, {"z": (0.0, 1.0)})
+    with pytest.raises(ValueError, match="belong together"):
+        mbs.robust(study, {"a": (0.5, 1.5)}, good={"a": 0.99})
