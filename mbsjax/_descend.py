@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from ._climb import merit
 from ._outcome import CLASSES
 from ._progress import bar
-from ._synthesize import Design, design_at, values_at
+from ._synthesize import Design, design_at, told, values_at
 from ._task import Found, Task
 
 
@@ -39,11 +39,7 @@ class Descent(NamedTuple):
     state: Any
 
     def __repr__(self) -> str:
-        lines = [f"Descent of {len(self.history)} steps, best objective {self.best.objective:.10g}"]
-        lines[0] += "" if self.best.met else " (conditions not kept)"
-        wide = max(map(len, self.task.names))
-        lines += [f"  {name:{wide}}  {x:.8g}" for name, x in zip(self.task.names, self.best.x)]
-        lines += [f"  held by {what}" for what in self.best.active]
+        lines = [f"Descent of {len(self.history)} steps", *told(self.task, self.best)]
         if self.jumps:
             lines.append(f"  the sequence of contacts changed at steps {', '.join(map(str, self.jumps))}")
         return "\n".join(lines)
@@ -111,11 +107,13 @@ def descend(
         jnp.ones(len(task.goals)), jnp.zeros((), int),
     )  # fmt: skip
     path = None if save is None else pathlib.Path(save)
+    best: _Best | None = None
     if resume is not None:
-        way, rows, jumps = resume.state, [tuple(row) for row in resume.history], list(resume.jumps)
+        way, rows, jumps = resume.state, [tuple(row) for row in resume.history.tolist()], list(resume.jumps)
+        best = _Best(resume.best.x, resume.best.y)
     elif path is not None and path.exists():
-        way, rows, jumps = _restored(task, path, way)
-    best: tuple[bool, float, np.ndarray, np.ndarray] | None = None
+        way, best, rows, jumps = _restored(task, path, way)
+    top = min(map(_rank, rows), default=(True, np.inf))
     seen, factor, saved = None, jnp.ones(()), time.monotonic()
     before, count = way, int(way.steps) + steps
     try:
@@ -125,41 +123,53 @@ def descend(
                 found, after = _stepped(task, optimiser, way, factor, jnp.asarray(k % reprice == 0), reverse)
                 if not bool(after.ok):
                     if not rows:
-                        told = ", ".join(f"{n} = {x:.6g}" for n, x in zip(task.names, np.asarray(way.x)))
+                        where = ", ".join(f"{n} = {x:.6g}" for n, x in zip(task.names, np.asarray(way.x)))
                         raise ValueError(
-                            f"the task has no finite objective and gradient ({CLASSES[int(found.kind)]}) at {told}"
+                            f"the task has no finite objective and gradient ({CLASSES[int(found.kind)]}) at {where}"
                         )
                     if float(factor) < 1e-9:
                         break
                     way, factor = before, factor / 2
                     continue
-                y, over = np.asarray(found.y), float(after.over)
-                rows.append((float(after.objective), over))
-                rank = (over > 1e-6, rows[-1][0] if over <= 1e-6 else over)
-                if best is None or rank < best[:2]:
-                    best = (*rank, np.asarray(way.x), y)
+                before, way = way, after.way
+                if k < len(rows):  # here again, to take a shorter step
+                    continue
+                rows.append((float(after.objective), float(after.over)))
+                if best is None or _rank(rows[-1]) < top:
+                    top, best = _rank(rows[-1]), _Best(np.asarray(before.x), np.asarray(found.y))
                 if seen is not None and int(found.sequence) != seen:
                     jumps.append(k)
                     was, now = rows[-2][0], rows[-1][0]
-                    told = (
-                        f"the sequence of contacts changed at step {k}: the objective went from {was:.6g} to {now:.6g}"
-                    )
-                    warnings.warn(told, SequenceWarning, stacklevel=2)
+                    change = f"the sequence of contacts changed at step {k}, the objective from {was:.6g} to {now:.6g}"
+                    warnings.warn(change, SequenceWarning, stacklevel=2)
                 seen = int(found.sequence)
-                before, way = way, after.way
                 shown.update(1)
                 shown.set_postfix_str(f"objective {rows[-1][0]:.6g}")
                 if path is not None and time.monotonic() - saved > 10:
-                    _keep(task, path, way, rows, jumps)
+                    _keep(task, path, way, best, rows, jumps)
                     saved = time.monotonic()
     except KeyboardInterrupt:
         if best is None:
             raise
+    if best is None:  # no step was asked for
+        best = _Best(np.asarray(way.x), values_at(task, way.x))
     if path is not None:
-        _keep(task, path, way, rows, jumps)
-    if best is None:  # nothing was left to do
-        best = (False, 0.0, np.asarray(way.x), np.asarray(values_at(task, way.x)))
-    return Descent(task, design_at(task, best[2], best[3], np.asarray(way.prices)), np.array(rows), jumps, way)
+        _keep(task, path, way, best, rows, jumps)
+    history = np.array(rows).reshape(-1, 2)
+    return Descent(task, design_at(task, best.x, best.y, np.asarray(way.prices)), history, jumps, way)
+
+
+class _Best(NamedTuple):
+    """The variables of the best design so far, and what was measured."""
+
+    x: np.ndarray
+    y: np.ndarray
+
+
+def _rank(row: tuple[float, float]) -> tuple[bool, float]:
+    """What keeps the conditions goes before what does not."""
+    objective, over = row
+    return over > 1e-6, objective if over <= 1e-6 else over
 
 
 class _After(NamedTuple):
@@ -200,8 +210,8 @@ def _mark(task: Task) -> np.ndarray:
     return np.concatenate([task.choice.values, task.lower, task.upper, np.asarray(task.sizes, float)])
 
 
-def _keep(task: Task, path: pathlib.Path, way: _Way, rows: list, jumps: list) -> None:
-    kept: dict[str, Any] = {f"leaf{i}": np.asarray(x) for i, x in enumerate(jax.tree_util.tree_leaves(way))}
+def _keep(task: Task, path: pathlib.Path, way: _Way, best: _Best, rows: list, jumps: list) -> None:
+    kept: dict[str, Any] = {f"leaf{i}": np.asarray(x) for i, x in enumerate(jax.tree_util.tree_leaves((way, best)))}
     kept |= {"mark": _mark(task), "rows": np.array(rows).reshape(-1, 2), "jumps": np.array(jumps, int)}
     new = path.with_name(path.name + ".new")
     with new.open("wb") as file:
@@ -209,12 +219,12 @@ def _keep(task: Task, path: pathlib.Path, way: _Way, rows: list, jumps: list) ->
     new.replace(path)
 
 
-def _restored(task: Task, path: pathlib.Path, like: _Way) -> tuple[_Way, list, list]:
+def _restored(task: Task, path: pathlib.Path, like: _Way) -> tuple[_Way, _Best, list, list]:
     with np.load(path) as kept:
-        leaves, structure = jax.tree_util.tree_flatten(like)
+        leaves, structure = jax.tree_util.tree_flatten((like, _Best(np.asarray(like.x), np.zeros(sum(task.sizes)))))
         names = [f"leaf{i}" for i in range(len(leaves))]
         fits = set(names) | {"mark", "rows", "jumps"} == set(kept.files) and np.array_equal(kept["mark"], _mark(task))
         if not fits or any(kept[n].shape != np.shape(x) for n, x in zip(names, leaves)):
             raise ValueError(f"{path} belongs to another task or optimiser; give another file, or remove it")
-        way = jax.tree_util.tree_unflatten(structure, [jnp.asarray(kept[n]) for n in names])
-        return way, [tuple(row) for row in kept["rows"]], kept["jumps"].tolist()
+        way, best = jax.tree_util.tree_unflatten(structure, [jnp.asarray(kept[n]) for n in names])
+        return way, _Best(*map(np.asarray, best)), [tuple(row) for row in kept["rows"].tolist()], kept["jumps"].tolist()

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from ._climb import Lane, Settings, advance, lane
-from ._goal import Minimax
+from ._goal import Match, Minimax
 from ._outcome import CLASSES
 from ._progress import bar
 from ._table import Table
@@ -47,7 +47,7 @@ class Design(NamedTuple):
 class Synthesis(NamedTuple):
     """What [`mbsjax.synthesize`][] found. `print` tells it.
 
-    - `task`, `seed`: what it was asked; the same again gives the same.
+    - `task`, `options`: what it was asked: `synthesize(found.task, **found.options)` gives the same again.
     - `designs`: the distinct ones, best first, those that keep all conditions before those that do not.
     - `ended`: how many starts ended how.
     - `history`: rows of seconds, evaluations so far, and the best objective that keeps the conditions.
@@ -56,7 +56,7 @@ class Synthesis(NamedTuple):
     """
 
     task: Task
-    seed: int
+    options: dict[str, Any]
     designs: list[Design]
     ended: dict[str, int]
     history: np.ndarray
@@ -100,16 +100,36 @@ class Synthesis(NamedTuple):
             f"Synthesis of {len(self.task.names)} variables: {len(self.designs)} designs from "
             f"{sum(self.ended.values())} starts ({ended}), {self.evaluations} evaluations, {self.seconds:.1f} s"
         ]
-        if self.designs:
-            lines += [
-                f"  best objective {self.best.objective:.10g}" + ("" if self.best.met else " (conditions not kept)")
-            ]
-            wide = max(map(len, self.task.names))
-            lines += [f"  {name:{wide}}  {x:.8g}" for name, x in zip(self.task.names, self.best.x)]
-            lines += [f"  held by {what}" for what in self.best.active]
+        lines += told(self.task, self.best)
         if self.jumps:
             lines.append(f"  the sequence of contacts changed in {self.jumps} steps: there the objective may jump")
         return "\n".join(lines)
+
+    def plot_match(self, goal: str, design: int = 0, axes: Any = None) -> Any:
+        """What a [`mbsjax.Match`][] wants, with the start and a design: points of a path, numbered in their order, or
+        numbers in a row."""
+        import matplotlib.pyplot as plt
+
+        names = self.task.labels[: len(self.task.goals)]
+        match = self.task.goals[names.index(goal)] if goal in names else None
+        if not isinstance(match, Match):
+            raise ValueError(f"there is no goal {goal!r} to match; the goals are {', '.join(names)}")
+        axes = plt.subplots()[1] if axes is None else axes
+        k = names.index(goal)
+        shape = jnp.broadcast_shapes(match.target.shape, (self.task.sizes[k],) if match.target.ndim == 0 else ())
+        parts = {"start": values_at(self.task, self.task.choice.values), f"design {design}": self.designs[design].y}
+        rows = {name: np.asarray(self.task.split(jnp.asarray(y))[0][k]).reshape(shape) for name, y in parts.items()}
+        target = np.broadcast_to(np.asarray(match.target), shape)
+        path = len(shape) == 2 and shape[1] == 2
+        for (name, row), color in zip(rows.items(), ("0.7", "tab:blue")):
+            axes.plot(*(row.T if path else (np.ravel(row),)), ".-", color=color, label=name)
+        axes.plot(*(target.T if path else (np.ravel(target),)), "o", color="tab:red", mfc="none", label="target")
+        if path:
+            axes.set_aspect("equal")
+            for i, place in enumerate(target, 1):
+                axes.annotate(str(i), place, textcoords="offset points", xytext=(4, 4), fontsize=7)
+        axes.legend()
+        return axes
 
     def plot_history(self, axes: Any = None) -> Any:
         """The best objective against the evaluations."""
@@ -148,10 +168,11 @@ def synthesize(
     **Arguments:**
 
     - `task`: the [`mbsjax.Task`][].
-    - `starts`: how many: the first is the task's own, the others are spread over the bounds; or their
-        variables, an array with a row for each.
+    - `starts`: how many: the task's own, and others spread over the bounds; or their variables, an array with a row for
+        each.
     - `seed`: of the starts.
-    - `draw`: by name of a variable or dimension, where to draw starts from, if not from between the bounds.
+    - `draw`: by name of a variable or dimension, where to draw starts from, if not from between the bounds. If it is
+        given, all starts are drawn, and the task's own is not among them.
     - `width`: how many searches run side by side.
     - `max_steps`: of each search.
     - `rtol`: a relative gain that is none.
@@ -168,6 +189,7 @@ def synthesize(
         ([True, True], 0)
     """
     began = time.perf_counter()
+    options = {"starts": starts, "seed": seed, "draw": draw, "width": width, "max_steps": max_steps, "rtol": rtol}
     x = _starts(task, starts, seed, draw)
     hard = bool(task.conditions) or any(isinstance(goal, Minimax) for goal in task.goals)
     hard = hard or bool(np.isfinite(task.caps).any())
@@ -204,9 +226,12 @@ def synthesize(
                     waiting += len(free)
                     lanes = Lane(*map(jnp.asarray, now))
     except KeyboardInterrupt:
-        if not ends:
+        if not history:
             raise
-    return _judged(task, seed, [ends[i] for i in sorted(ends)], np.array(history))
+        now, scores = Lane(*map(np.array, lanes)), _Scores(*map(np.asarray, _scores(task, lanes.y)))
+        for i in np.flatnonzero((owner >= 0) & (now.steps > 0)):
+            ends[int(owner[i])] = _End(Lane(*_row(now, i)), _Scores(*_row(scores, i)))
+    return _judged(task, options, [ends[i] for i in sorted(ends)], np.array(history))
 
 
 _TOLERANCE = 1e-6  # by which a condition may be passed, in parts of its scale
@@ -233,6 +258,14 @@ def _scores(task: Task, y: Any) -> _Scores:
         return _Scores(task.objective(y), jnp.max(task.excess(y)), task.costs(y), jnp.stack([*each, jnp.zeros(())]))
 
     return jax.vmap(one)(y)
+
+
+def told(task: Task, design: Design) -> list[str]:
+    """A design in words."""
+    wide = max(map(len, task.names))
+    lines = [f"  best objective {design.objective:.10g}" + ("" if design.met else " (conditions not kept)")]
+    lines += [f"  {name:{wide}}  {x:.8g}" for name, x in zip(task.names, design.x)]
+    return lines + [f"  held by {what}" for what in design.active]
 
 
 def design_at(task: Task, x: np.ndarray, y: np.ndarray, prices: np.ndarray, scores: Any = None) -> Design:
@@ -271,7 +304,7 @@ class _End(NamedTuple):
         return bool(self.scores.worst <= _TOLERANCE)
 
 
-def _judged(task: Task, seed: int, ends: list[_End], history: np.ndarray) -> Synthesis:
+def _judged(task: Task, options: dict[str, Any], ends: list[_End], history: np.ndarray) -> Synthesis:
     ended: dict[str, int] = {}
     for end in ends:
         if not end.begun:
@@ -279,7 +312,7 @@ def _judged(task: Task, seed: int, ends: list[_End], history: np.ndarray) -> Syn
         elif not end.kept:
             how = "did not keep the conditions"
         else:
-            how = "converged" if end.lane.still >= 3 else "ran out of steps"
+            how = "converged" if end.lane.still >= 3 else "ran out of steps" if end.lane.done else "interrupted"
         ended[how] = ended.get(how, 0) + 1
     begun = [end for end in ends if end.begun]
     if not begun:
@@ -301,7 +334,7 @@ def _judged(task: Task, seed: int, ends: list[_End], history: np.ndarray) -> Syn
         first = next((int(k) for k in np.flatnonzero(equal) if designs[k].cognate is None), None)
         X[n], Y[n], kept[n] = x, y, end.kept
         designs.append(design._replace(cognate=first))
-    return Synthesis(task, seed, designs, ended, history, sum(int(end.lane.jumps) for end in begun))
+    return Synthesis(task, options, designs, ended, history, sum(int(end.lane.jumps) for end in begun))
 
 
 def _active(task: Task, x: np.ndarray, prices: np.ndarray) -> list[str]:

@@ -1,6 +1,7 @@
 """The searches themselves, on small functions: against SciPy, stopped and gone on with, and with bad input."""
 
 import jax.numpy as jnp
+import matplotlib as mpl
 import numpy as np
 import optax
 import pytest
@@ -8,6 +9,9 @@ import scipy.optimize
 
 import mbsjax as mbs
 from tests.tolerances import clutch_study
+
+
+mpl.use("Agg")
 
 
 def rosenbrock(p):
@@ -86,11 +90,13 @@ def test_descent_goes_on_where_it_stopped(tmp_path):
     half = mbs.descend(VALLEY, optimiser=optimiser, steps=50)
     again = mbs.descend(VALLEY, optimiser=optimiser, steps=70, resume=half)
     np.testing.assert_array_equal(again.history, whole.history)
+    np.testing.assert_array_equal(again.best.x, whole.best.x)
     path = tmp_path / "descent.npz"
     mbs.descend(VALLEY, optimiser=optimiser, steps=50, save=path)
     filed = mbs.descend(VALLEY, optimiser=optimiser, steps=70, save=path)
     np.testing.assert_array_equal(filed.history, whole.history)
-    assert whole.history[-1, 0] < 0.05 * whole.history[0, 0]
+    np.testing.assert_array_equal(filed.best.x, whole.best.x)
+    assert whole.best.objective == whole.history[:, 0].min() < 0.05 * whole.history[0, 0]
     other = mbs.Task(rosenbrock, {"x": np.array([-1.0, 1.0, -0.5])}, BOX, {"valley": mbs.Match(lambda r: r)})
     with pytest.raises(ValueError, match="belongs to another task"):
         mbs.descend(other, optimiser=optimiser, save=path)
@@ -103,6 +109,57 @@ def test_descent_keeps_conditions():
     found = mbs.descend(task, steps=600, optimiser=optax.adam(optax.exponential_decay(0.02, 100, 0.5)))
     np.testing.assert_allclose(found.best.x, 1.0, atol=0.01)
     assert found.best.excess["line"] < 5e-3
+
+
+def test_descent_takes_back_a_step_that_fails():
+    """sqrt(x - 1) at its minimum: the step beyond is taken back, those after it are shorter."""
+    task = mbs.Task(
+        lambda p: jnp.sqrt(p["x"] - 1.0), {"x": 1.5}, {"x": (0.0, 2.0)}, {"root": mbs.Minimise(lambda y: y)}
+    )
+    found = mbs.descend(task, steps=40, optimiser=optax.sgd(0.1))
+    assert len(found.history) > 3 and np.all(np.isfinite(found.history[:, 0]))
+    assert found.best.objective == found.history[:, 0].min() < 0.02
+
+
+def test_search_that_is_interrupted_gives_what_it_has():
+    task = mbs.Task(rosenbrock, {"x": np.array([-1.2, 1.0, -0.5])}, BOX, {"valley": mbs.Match(lambda r: r)})
+    calls = []
+
+    class Impatient:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def set_postfix_str(self, text):
+            calls.append(text)
+            if len(calls) == 2:
+                raise KeyboardInterrupt
+
+        def update(self, n):
+            pass
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mbsjax._synthesize.bar", lambda *_, **__: Impatient())
+        found = mbs.synthesize(task, starts=16, width=8)
+    assert sum(found.ended.values()) >= 8 and found.best.objective < 1.0
+    again = mbs.synthesize(found.task, **found.options)
+    assert sum(again.ended.values()) == 16
+
+
+def test_pictures_of_a_search():
+    found = mbs.synthesize(VALLEY, starts=4)
+    axes = found.plot_match("valley")
+    assert [line.get_label() for line in axes.get_lines()] == ["start", "design 0", "target"]
+    path = mbs.Task(lambda p: p["x"] + jnp.arange(6.0).reshape(3, 2), {"x": 1.0}, {"x": (0.0, 2.0)},
+                    {"path": mbs.Match(lambda P: P, np.arange(6.0).reshape(3, 2))})  # fmt: skip
+    axes = mbs.synthesize(path).plot_match("path")
+    assert [text.get_text() for text in axes.texts] == ["1", "2", "3"]
+    np.testing.assert_allclose(axes.get_lines()[1].get_xydata(), np.arange(6.0).reshape(3, 2), atol=1e-9)
+    assert len(found.plot_history().get_lines()) == 1
+    with pytest.raises(ValueError, match="there is no goal 'z' to match"):
+        found.plot_match("z")
 
 
 def test_change_of_contacts_during_a_descent_is_told():
