@@ -79,11 +79,14 @@ def ratchet(teeth=12) -> mbs.Mechanism:
     )
 
 
-def crank_slider_and_four_bar() -> mbs.Mechanism:
+T7 = {"crank": 2.0, "rod": 4.0, "corner": -0.7, "low": -2.2, "coupler": 4.0}
+
+
+def crank_slider_and_four_bar(p: dict = T7) -> mbs.Mechanism:
     """The mechanism of the thesis 2.6: a slider whose nose pushes link L5 of a four-bar. The shape of L5 is lost; here
     it is arc, corner, arc."""
     nose = mbs.Profile.chain([mbs.Arc((0.0, 0.0), 1.0, -jnp.pi / 2, jnp.pi)], closed=False)
-    top, corner, tip = (-0.1, -0.4), (-0.7, -2.2), (-0.1, -3.6)
+    top, corner, tip = (-0.1, -0.4), (p["corner"], p["low"]), (-0.1, -3.6)
     flank = mbs.Profile.chain(
         [mbs.Arc.between(top, corner, radius=6.0), mbs.Arc.between(corner, tip, radius=6.0)], closed=False
     )
@@ -98,15 +101,34 @@ def crank_slider_and_four_bar() -> mbs.Mechanism:
         ],
         [
             mbs.Revolute("R12", "ground", "L2", start=np.pi),
-            mbs.Revolute("R23", "L2", "L3", (2.0, 0.0), start=-np.pi),
-            mbs.Revolute("R34", "L3", "L4", (4.0, 0.0)),
+            mbs.Revolute("R23", "L2", "L3", (p["crank"], 0.0), start=-np.pi),
+            mbs.Revolute("R34", "L3", "L4", (p["rod"], 0.0)),
             mbs.Prismatic("P14", "ground", "L4", start=2.0),
             mbs.Revolute("R15", "ground", "L5", (6.6, 2.2), start=-0.3),
             mbs.Revolute("R56", "L5", "L6", (0.0, 2.5), start=0.3),
-            mbs.Revolute("R67", "L6", "L7", (4.0, 0.0), (2.5, 0.0)),
+            mbs.Revolute("R67", "L6", "L7", (p["coupler"], 0.0), (2.5, 0.0)),
             mbs.Revolute("R17", "ground", "L7", (10.6, 2.2), start=1.27),
             mbs.Contact("C45", "L4.nose", "L5.flank"),
         ],
+    )
+
+
+def heavy_crank_slider(restitution: float, p: dict = T7) -> mbs.Mechanism:
+    """2.6 with the masses of 3.7. What presses the four-bar on the slider is not told; here, a spring and a damper do
+    so, which also bring it back after it has been thrown off."""
+    plain = crank_slider_and_four_bar(p)
+    masses = {"L2": 2.5, "L3": 5.0, "L4": 1.0, "L5": 2.5, "L6": 5.0, "L7": 2.5}
+    inertias = {"L2": 1e3, "L3": 20.0, "L4": 1.0, "L5": 15.0, "L6": 20.0, "L7": 15.0}
+    centres = {"L2": 1.0, "L3": 2.0, "L4": 0.0, "L5": 0.0, "L6": 2.0, "L7": 1.25}
+    profiles = {body.name: body.profiles for body in plain.bodies}
+    return mbs.Mechanism(
+        [
+            mbs.Body(k, mass=masses[k], inertia=inertias[k], center=(centres[k], 0.0), profiles=profiles[k])
+            for k in masses
+        ],
+        [*plain.joints, mbs.Contact("C45", "L4.nose", "L5.flank", restitution=restitution)],
+        forces=[mbs.Spring("R15", stiffness=1e4, free_length=-0.58, damping=1e3)],
+        gravity=(0.0, -9.81),
     )
 
 

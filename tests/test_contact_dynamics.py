@@ -16,7 +16,7 @@ from scipy.optimize import brentq
 from scipy.special import ellipk, gamma
 
 import mbsjax as mbs
-from tests.contacts import T3, crank_slider_and_four_bar, t3_cam
+from tests.contacts import T3, crank_slider_and_four_bar, heavy_crank_slider, t3_cam
 from tests.latch import latch
 from tests.test_contact_motion import borders, lifts
 
@@ -675,25 +675,6 @@ def test_thesis_t5_equivalent_restitution():
 
 
 # -- thesis 3.7: crank-slider and four-bar -------------------------------------------------------------------
-
-
-def heavy_crank_slider(restitution):
-    """2.6 with the masses of 3.7. What presses the four-bar on the slider is not told; here, a spring and a damper do
-    so, which also bring it back after it has been thrown off."""
-    plain = crank_slider_and_four_bar()
-    masses = {"L2": 2.5, "L3": 5.0, "L4": 1.0, "L5": 2.5, "L6": 5.0, "L7": 2.5}
-    inertias = {"L2": 1e3, "L3": 20.0, "L4": 1.0, "L5": 15.0, "L6": 20.0, "L7": 15.0}
-    centres = {"L2": 1.0, "L3": 2.0, "L4": 0.0, "L5": 0.0, "L6": 2.0, "L7": 1.25}
-    profiles = {body.name: body.profiles for body in plain.bodies}
-    return mbs.Mechanism(
-        [
-            mbs.Body(k, mass=masses[k], inertia=inertias[k], center=(centres[k], 0.0), profiles=profiles[k])
-            for k in masses
-        ],
-        [*plain.joints, mbs.Contact("C45", "L4.nose", "L5.flank", restitution=restitution)],
-        forces=[mbs.Spring("R15", stiffness=1e4, free_length=-0.58, damping=1e3)],
-        gravity=(0.0, -9.81),
-    )
 
 
 @pytest.mark.parametrize("restitution", [0.0, 0.2])

@@ -7,43 +7,11 @@ import numpy as np
 import pytest
 
 import mbsjax as mbs
-
-
-DIMENSIONS = {"crank": 2.0, "rod": 4.0, "corner": -0.7, "low": -2.2, "coupler": 4.0}
-
-
-def crank_slider_and_four_bar(p):
-    """The mechanism of the thesis 2.6 with the masses of 3.7, and a spring and a damper that press the four-bar on."""
-    nose = mbs.Profile.chain([mbs.Arc((0.0, 0.0), 1.0, -pi / 2, pi)], closed=False)
-    top, corner, tip = (-0.1, -0.4), (p["corner"], p["low"]), (-0.1, -3.6)
-    arcs = [mbs.Arc.between(a, b, radius=6.0) for a, b in ((top, corner), (corner, tip))]
-    shapes = {"L4": {"nose": nose}, "L5": {"flank": mbs.Profile.chain(arcs, closed=False)}}
-    table = {"L2": (2.5, 1e3, 1.0), "L3": (5.0, 20.0, 2.0), "L4": (1.0, 1.0, 0.0), "L5": (2.5, 15.0, 0.0),
-             "L6": (5.0, 20.0, 2.0), "L7": (2.5, 15.0, 1.25)}  # fmt: skip
-    bodies = [
-        mbs.Body(name, mass=m, inertia=i, center=(x, 0.0), profiles=shapes.get(name, {}))
-        for name, (m, i, x) in table.items()
-    ]
-    return mbs.Mechanism(
-        bodies,
-        [
-            mbs.Revolute("R12", "ground", "L2", start=pi),
-            mbs.Revolute("R23", "L2", "L3", (p["crank"], 0.0), start=-pi),
-            mbs.Revolute("R34", "L3", "L4", (p["rod"], 0.0)),
-            mbs.Prismatic("P14", "ground", "L4", start=2.0),
-            mbs.Revolute("R15", "ground", "L5", (6.6, 2.2), start=-0.3),
-            mbs.Revolute("R56", "L5", "L6", (0.0, 2.5), start=0.3),
-            mbs.Revolute("R67", "L6", "L7", (p["coupler"], 0.0), (2.5, 0.0)),
-            mbs.Revolute("R17", "ground", "L7", (10.6, 2.2), start=1.27),
-            mbs.Contact("C45", "L4.nose", "L5.flank"),
-        ],
-        forces=[mbs.Spring("R15", stiffness=1e4, free_length=-0.58, damping=1e3)],
-        gravity=(0.0, -9.81),
-    )
+from tests.contacts import T7, heavy_crank_slider
 
 
 def run(p):
-    mech, drive = crank_slider_and_four_bar(p), {"R12": mbs.constant_speed(-8.0, pi)}
+    mech, drive = heavy_crank_slider(0.0, p), {"R12": mbs.constant_speed(-8.0, pi)}
     state = mbs.state(mech, drive=drive, throw=False)
     return mbs.simulate(mech, state, 1.9, ts=np.array([1.9]), drive=drive, rest_speed=1e-3, max_steps=400,
                         max_events=12, throw=False)  # fmt: skip
@@ -53,12 +21,12 @@ def run(p):
 def test_dimensions_are_identified_from_nine_event_times():
     """Formed, arc to point to arc, broken, twice, and formed again: five dimensions, each off by a hundredth, are found
     again from these dates."""
-    true = np.array(list(DIMENSIONS.values()))
+    true = np.array(list(T7.values()))
     off = true * (1 + 0.01 * np.array([1, -1, 1, 1, -1]))
-    free = {name: tuple(sorted((0.9 * x, 1.1 * x))) for name, x in DIMENSIONS.items()}
+    free = {name: tuple(sorted((0.9 * x, 1.1 * x))) for name, x in T7.items()}
     dates = lambda sol: jnp.where(jnp.isfinite(sol.events.t[:9]), sol.events.t[:9], 1e3)
     make = lambda start, wanted: mbs.Task(run, start, free, {"dates": mbs.Match(dates, wanted)})
-    begin = {name: jnp.asarray(x) for name, x in DIMENSIONS.items()}
+    begin = {name: jnp.asarray(x) for name, x in T7.items()}
     look = mbs.synthesize(make(begin, np.zeros(9)), starts=true[None], max_steps=1)  # the same program, for the dates
     wanted = look.best.y
     assert np.all(np.diff(wanted) > 0) and wanted[-1] < 1.9
