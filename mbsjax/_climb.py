@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ._outcome import CLASSES
 from ._task import Task
 
 
@@ -101,30 +102,38 @@ def _step(task: Task, s: Lane, settings: Settings) -> Lane:
     H = s.J.T @ bends + s.B
 
     # what a bound holds back stays there; the step ends where it meets the next bound
-    low, high = s.x <= task.lower, s.x >= task.upper
     room = jnp.where(jnp.isfinite(task.upper - task.lower), task.upper - task.lower, 1.0 + jnp.abs(s.x))
+    eps, tiny = jnp.finfo(s.x.dtype).eps, jnp.finfo(s.x.dtype).tiny
+    low, high = s.x <= task.lower + eps * room, s.x >= task.upper - eps * room
     bent = jnp.abs(jnp.diag(H))
-    size = jnp.sqrt(jnp.maximum(bent, 1e-3 * jnp.abs(g) / room) + 1e-12 * jnp.max(bent) + 1e-200)
+    size = jnp.sqrt(jnp.maximum(bent, 1e-3 * jnp.abs(g) / room) + 1e-12 * jnp.max(bent) + tiny)
     free = ~(low & (g > 0) | high & (g < 0))
     move = _damped(H, g, size, s.damping, free)
     move = _damped(H, g, size, s.damping, free & ~(low & (move < 0) | high & (move > 0)))
+    move = jnp.where(low & (move < 0) | high & (move > 0), 0.0, move)
     way = jnp.where(move > 0, task.upper, task.lower) - s.x
     short = jnp.min(jnp.where(move == 0, jnp.inf, way / jnp.where(move == 0, 1.0, move)))
     sound = jnp.all(jnp.isfinite(move))  # if not, H is not convex here: damp more
-    x = jnp.clip(s.x + jnp.minimum(short, 1.0) * move, task.lower, task.upper)
+    part = jnp.minimum(short, 1.0)
+    meets = (move != 0) & (
+        jnp.abs(way) <= part * jnp.abs(move) * (1 + 1e-9)
+    )  # to the bound, not to the number beside it
+    x = jnp.clip(s.x + part * move, task.lower, task.upper)
+    x = jnp.where(meets, jnp.where(move > 0, task.upper, task.lower), x)
     x = jnp.where(sound & ~first, x, s.x)
     move = x - s.x
     promised = -(g @ move + move @ H @ move / 2)
 
     y, J, kind, seq = _look(task, x, settings.forward)
     value = cost(y)
-    there = jnp.isfinite(value) & jnp.all(jnp.isfinite(J)) & sound
+    there = jnp.isfinite(value) & jnp.all(jnp.isfinite(J)) & (sound | first)
+    kind = jnp.where(~there & (kind == 0), CLASSES.index("no value"), kind)
     better = there & (value < s.merit)
     gain = (s.merit - value) / jnp.where(promised > 0, promised, 1.0)
     damping = jnp.where(
         better, jnp.where(gain > 0.75, s.damping / 5, jnp.where(gain < 0.25, 2.0, 1.0) * s.damping), 4 * s.damping
     )
-    least = settings.rtol * jnp.abs(s.merit) + 1e-34
+    least = jnp.maximum(settings.rtol, eps) * jnp.abs(s.merit) + 1e3 * tiny
     little = better & (s.merit - value <= least) | ~better & (s.damping > 1e9)
     little |= sound & (promised >= 0) & (promised <= least)
     still = jnp.where(little, s.still + 1, 0)
@@ -167,9 +176,10 @@ def _staged(task: Task, s: Lane, settings: Settings, dead: Array) -> Lane:
     turn = rest & ~last & ~dead
     over = task.excess(s.y)
     prices = jnp.where(s.steps == 1, s.prices, jnp.maximum(s.prices + s.weight * over, 0.0))
-    weight = jnp.where(s.steps == 1, s.weight, jnp.minimum(2 * s.weight, 1e6))
+    behind = (s.steps > 1) & (jnp.max(over, initial=0.0) > 1e-7)  # what is not kept yet weighs more
+    weight = jnp.where(behind, jnp.minimum(10 * s.weight, 1e12), s.weight)
     sizes = jnp.stack([jnp.max(jnp.abs(part)) for part in task.split(s.y)[0]])
-    sharpness = jnp.maximum(0.1 * 0.25**s.stage * sizes, 1e-300)
+    sharpness = jnp.maximum(0.1 * 0.25**s.stage * sizes, jnp.finfo(sizes.dtype).tiny)
     choose = lambda new, old: jnp.where(turn, new, old)
     prices, weight = choose(prices, s.prices), choose(weight, s.weight)
     sharpness = choose(sharpness, s.sharpness)

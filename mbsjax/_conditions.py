@@ -12,7 +12,8 @@ from .frames import PlanarFrame
 
 
 def grashof(crank: Any, coupler: Any, rocker: Any, ground: Any) -> Float[Array, "3"]:
-    """How far a four-bar is from one whose crank cannot turn: three margins, all positive if it can go round.
+    """How far a crank-rocker is from a four-bar whose crank cannot turn: three margins, all positive if it can go round
+    and is the shortest link. (Of a drag link, whose ground is the shortest, they are not.)
 
     The crank passes both positions in line with the ground if a triangle of coupler and rocker closes there: ground +
     crank < coupler + rocker, and |coupler - rocker| < ground - crank.
@@ -95,7 +96,8 @@ def pressure_angle(motion: Motion, contact: str) -> Float[Array, " times"]:
         0.333333333
     """
     track = motion[contact]
-    assert isinstance(track, ContactTrack)
+    if not isinstance(track, ContactTrack):
+        raise ValueError(f"a pressure angle is one of a contact, and {contact!r} is none")
     body = motion.mech.contact(contact).body_b
     origin, turning = motion.point(body), motion.orientation(body)
     arm = _spatial(track.point - origin.q)
@@ -103,7 +105,8 @@ def pressure_angle(motion: Motion, contact: str) -> Float[Array, " times"]:
     way, normal = _spatial(origin.v) + jnp.cross(spin, arm), _spatial(track.normal)
     across = jnp.cross(way, normal)
     still = jnp.sum(way**2, -1) == 0
-    sine = jnp.sqrt(jnp.where(still, 1.0, jnp.sum(across**2, -1)))
+    square = jnp.sum(across**2, -1)
+    sine = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
     return jnp.where(still, 0.0, jnp.arctan2(sine, jnp.abs(jnp.sum(way * normal, -1))))
 
 

@@ -102,6 +102,12 @@ def descend(
     begin = np.asarray(task.choice.values if start is None else start, float)
     if begin.shape != (len(task.names),):
         raise ValueError(f"the start must be {len(task.names)} numbers, one for each variable, got {begin.shape}")
+    low, high = np.asarray(task.lower), np.asarray(task.upper)
+    if np.any(begin < low) or np.any(begin > high):
+        name = task.names[int(np.argmax((begin < low) | (begin > high)))]
+        raise ValueError(f"the start of {name!r} is outside its bounds")
+    if reprice < 1:
+        raise ValueError(f"conditions must get new prices after one step or more, got reprice={reprice}")
     way = _Way(
         jnp.asarray(begin), optimiser.init(jnp.zeros(len(begin))), jnp.zeros(task.limits), jnp.asarray(10.0),
         jnp.ones(len(task.goals)), jnp.zeros((), int),
@@ -111,6 +117,8 @@ def descend(
     if resume is not None:
         way, rows, jumps = resume.state, [tuple(row) for row in resume.history.tolist()], list(resume.jumps)
         best = _Best(resume.best.x, resume.best.y)
+        if not np.array_equal(_mark(task), _mark(resume.task)):  # another task has another best
+            rows, best = [(np.inf, np.inf)] * len(rows), None
     elif path is not None and path.exists():
         way, best, rows, jumps = _restored(task, path, way)
     top = min(map(_rank, rows), default=(True, np.inf))
@@ -201,13 +209,16 @@ def _stepped(task: Task, optimiser: Any, way: _Way, factor: Array, turn: Array, 
     x = jnp.clip(way.x + factor * size * move, task.lower, task.upper)
     ok = jnp.all(jnp.isfinite(g)) & jnp.all(jnp.isfinite(found.y))
     over = jnp.max(task.excess(found.y), initial=-jnp.inf)
-    next_way = _Way(x, state, prices, way.weight, sharpness, way.steps + 1)
+    weight = jnp.where(turn & (way.steps > 0) & (over > 1e-4), jnp.minimum(2 * way.weight, 1e9), way.weight)
+    next_way = _Way(x, state, prices, weight, sharpness, way.steps + 1)
     return found, _After(ok, task.objective(found.y), over, next_way)
 
 
 def _mark(task: Task) -> np.ndarray:
-    """Numbers that tell a task from another one."""
-    return np.concatenate([task.choice.values, task.lower, task.upper, np.asarray(task.sizes, float)])
+    """Numbers that tell a task from another one: all that it has."""
+    return np.concatenate(
+        [np.ravel(np.asarray(x, float)) for x in jax.tree_util.tree_leaves(eqx.filter(task, eqx.is_array_like))]
+    )
 
 
 def _keep(task: Task, path: pathlib.Path, way: _Way, best: _Best, rows: list, jumps: list) -> None:

@@ -24,6 +24,10 @@ class AbstractGoal(eqx.Module):
     def cost(self, y: Float[Array, " n"]) -> Float[Array, ""]:
         """What is made small."""
 
+    def sides(self, y: Float[Array, " n"]) -> Float[Array, " sides"]:
+        """Numbers without corners, of which the cost is the largest."""
+        return self.cost(y)[None]
+
     def smooth(self, y: Float[Array, " n"], sharpness: Array) -> Float[Array, ""]:
         """The same, with corners rounded."""
         return self.cost(y)
@@ -78,6 +82,9 @@ class Minimax(AbstractGoal):
     def cost(self, y: Array) -> Array:
         return self.weight * jnp.max(jnp.abs(y))
 
+    def sides(self, y: Array) -> Array:
+        return self.weight * jnp.concatenate([y, -y])
+
     def smooth(self, y: Array, sharpness: Array) -> Array:
         return self.weight * sharpness * jax.nn.logsumexp(jnp.concatenate([y, -y]) / sharpness)
 
@@ -106,7 +113,8 @@ class Minimise(AbstractGoal):
 class Within(eqx.Module):
     """A condition: what is measured stays between `lower` and `upper`, either of them None.
 
-    - `scale`: how much of it is a lot; a violation is told, and judged, in parts of it.
+    - `scale`: how much of it is a lot, 1 by default: a violation is told, and judged, in parts of it, to 1e-6. For
+        stresses in Pa, say, give one of their size.
 
     !!! Example
 
@@ -126,9 +134,11 @@ class Within(eqx.Module):
         if lower is None and upper is None:
             raise ValueError("a condition needs a lower or an upper limit")
         self.measure = measure
-        self.lower = jnp.asarray(-np.inf) if lower is None else as_float(lower, "the lower limit of a condition")
-        self.upper = jnp.asarray(np.inf) if upper is None else as_float(upper, "the upper limit of a condition")
+        self.lower = _limit(lower, -np.inf, "lower")
+        self.upper = _limit(upper, np.inf, "upper")
         self.scale = _positive(scale, "the scale of a condition")
+        if self.lower.ndim and self.upper.ndim and self.lower.shape != self.upper.shape:
+            raise ValueError(f"the limits of a condition have shapes {self.lower.shape} and {self.upper.shape}")
         if not np.all(np.asarray(self.lower) <= np.asarray(self.upper)):
             raise ValueError(f"the limits of a condition are in the wrong order: {lower!r}, {upper!r}")
 
@@ -142,6 +152,13 @@ class Within(eqx.Module):
     def __repr__(self) -> str:
         low, high = (f"{float(x):.6g}" if x.ndim == 0 else "..." for x in (self.lower, self.upper))
         return f"Within({low}, {high})"
+
+
+def _limit(given: Any, without: float, side: str) -> Array:
+    found = jnp.asarray(without if given is None else given, float)
+    if bool(jnp.any(jnp.isnan(found))):
+        raise ValueError(f"the {side} limit of a condition must be numbers, got {given!r}")
+    return found
 
 
 def _positive(x: Any, what: str) -> Array:

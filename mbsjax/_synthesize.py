@@ -190,6 +190,8 @@ def synthesize(
     """
     began = time.perf_counter()
     options = {"starts": starts, "seed": seed, "draw": draw, "width": width, "max_steps": max_steps, "rtol": rtol}
+    if width < 1:
+        raise ValueError(f"at least one search must run at a time, got a width of {width}")
     x = _starts(task, starts, seed, draw)
     hard = bool(task.conditions) or any(isinstance(goal, Minimax) for goal in task.goals)
     hard = hard or bool(np.isfinite(task.caps).any())
@@ -338,7 +340,7 @@ def _judged(task: Task, options: dict[str, Any], ends: list[_End], history: np.n
 
 
 def _active(task: Task, x: np.ndarray, prices: np.ndarray) -> list[str]:
-    low, high, near = np.asarray(task.lower), np.asarray(task.upper), 1e-9 * task.room(x)
+    low, high, near = np.asarray(task.lower), np.asarray(task.upper), 1e-14 * task.room(x)
     found = [f"the lower bound of {name}" for name, at in zip(task.names, x - low < near) if at]
     found += [f"the upper bound of {name}" for name, at in zip(task.names, high - x < near) if at]
     start = 0
@@ -346,7 +348,10 @@ def _active(task: Task, x: np.ndarray, prices: np.ndarray) -> list[str]:
         if np.any(prices[start : start + 2 * n] > 0):
             found.append(f"the condition {name}")
         start += 2 * n
-    found += [f"what {name} may cost" for name, price in zip(task.labels, prices[start:]) if price > 0]
+    for name, goal, n in zip(task.labels, task.goals, task.sizes):
+        sides = goal.sides(jnp.zeros(n)).size
+        found += [f"what {name} may cost"] * bool(np.any(prices[start : start + sides] > 0))
+        start += sides
     return found
 
 
@@ -355,9 +360,11 @@ def _starts(task: Task, given: Any, seed: int, draw: Mapping[str, Any] | None) -
     own = np.asarray(task.choice.values)
     if not isinstance(given, (int, np.integer)):
         x = np.array(given, float)
-        if x.ndim != 2 or x.shape[1] != d or not np.all(np.isfinite(x)):
-            raise ValueError(f"the starts must be rows of {d} numbers, one for each variable, got shape {x.shape}")
+        if x.ndim != 2 or x.shape[1] != d or len(x) == 0 or not np.all(np.isfinite(x)):
+            raise ValueError(f"the starts must be rows of {d} numbers, finite, one for each variable, got {x.shape}")
         return np.clip(x, np.asarray(task.lower), np.asarray(task.upper))
+    if len(draw or {}) and any(np.shape(pair) != (2,) for pair in (draw or {}).values()):
+        raise ValueError(f"`draw` must give a pair (lower, upper) for each variable, got {draw!r}")
     if given < 1:
         raise ValueError(f"there must be at least one start, got {given}")
     low, high = np.array(task.lower), np.array(task.upper)
@@ -366,12 +373,14 @@ def _starts(task: Task, given: Any, seed: int, draw: Mapping[str, Any] | None) -
         if not at:
             raise ValueError(f"there is no variable {name!r} to draw; they are {', '.join(task.names)}")
         low[at], high[at] = pair
-    if given > 1 and not np.all(np.isfinite(high - low)):
+    if (given > 1 or draw) and not np.all(np.isfinite(high - low)):
         name = task.names[int(np.argmin(np.isfinite(high - low)))]
         raise ValueError(f"starts cannot be drawn for {name!r}, which has no bounds: say where from with `draw`")
     if not np.all(low <= high):
         raise ValueError(f"the starts of {task.names[int(np.argmin(low <= high))]!r} are drawn from an empty range")
-    points = qmc.Sobol(d, rng=np.random.default_rng(seed)).random(1 << max(given - 1, 1).bit_length())[: given - 1]
-    return np.concatenate(
-        [own[None], np.clip(low + points * (high - low), task.lower, task.upper) if given > 1 else own[None][:0]]
-    )
+    count = int(given) if draw else int(given) - 1
+    if count == 0:
+        return own[None]
+    points = qmc.Sobol(d, rng=np.random.default_rng(seed)).random(1 << count.bit_length())[:count]
+    drawn = np.clip(low + points * (high - low), task.lower, task.upper)
+    return drawn if draw else np.concatenate([own[None], drawn])

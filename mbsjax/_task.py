@@ -42,10 +42,11 @@ class Task(eqx.Module):
     - `goals`: by name, what to make small: [`mbsjax.Match`][], [`mbsjax.Minimax`][], [`mbsjax.Minimise`][]; their costs
         are added.
     - `conditions`: by name, what to keep: [`mbsjax.Within`][].
-    - `ties`: dimensions that follow from others: `{"rocker": lambda p: p["coupler"]}`.
+    - `ties`: dimensions that follow from variables: `{"rocker": lambda p: p["coupler"]}`. They see those that are tied
+        as they are in `start`.
     - `angles`: variables that come round after a turn, by name: designs that differ by full turns are the same.
-    - `exact`: whether a goal of least squares must be met exactly (precision points): then there may not be more
-        numbers to match than variables.
+    - `exact`: whether least squares are meant to be met exactly (precision points): then more numbers to match than
+        variables are refused. How near a design comes is told by its objective.
 
     !!! Example
 
@@ -75,6 +76,7 @@ class Task(eqx.Module):
     sizes: tuple[int, ...] = eqx.field(static=True)
     labels: tuple[str, ...] = eqx.field(static=True)
     angular: tuple[bool, ...] = eqx.field(static=True)
+    tied_shapes: tuple[tuple[str, tuple[int, ...]], ...] = eqx.field(static=True)
 
     def __init__(
         self,
@@ -106,11 +108,14 @@ class Task(eqx.Module):
         given = [x[1] if picks(x) else x for x in variables.values()]
         pairs = [_bounds(*x) for x in zip(variables, self.choice.parts(self.choice.values), given)]
         self.lower, self.upper = (self.choice.each(x) for x in zip(*pairs))
-        around = set(angles)
+        around = {angles} if isinstance(angles, str) else set(angles)
         for name in around - set(variables):
             raise ValueError(f"{name!r} of `angles` is not a variable; they are {', '.join(variables)}")
         self.angular = tuple(k in around for k, n in zip(variables, self.choice.counts) for _ in range(n))
         self.tied = Choice(start, ties, "ties") if ties else None
+        self.tied_shapes = ()
+        if self.tied is not None:
+            self.tied_shapes = tuple((n, jnp.shape(self.tied.leaves[i])) for n, i in zip(ties, self.tied.places))
         self.ties = tuple(x[1] if picks(x) else x for x in ties.values())
         both = set(self.tied.places) & set(self.choice.places) if self.tied else set()
         if both:
@@ -153,7 +158,13 @@ class Task(eqx.Module):
         p = self.choice.place(x)
         if self.tied is None:
             return p
-        return self.tied.place(jnp.concatenate([jnp.ravel(as_float(f(p), "a tie")) for f in self.ties]), p)
+        found = []
+        for f, (name, shape) in zip(self.ties, self.tied_shapes):
+            value = as_float(f(p), f"the tie of {name!r}")
+            if value.shape not in ((), shape):
+                raise ValueError(f"the tie of {name!r} must give shape {shape}, got {value.shape}")
+            found.append(jnp.ravel(jnp.broadcast_to(value, shape)))
+        return self.tied.place(jnp.concatenate(found), p)
 
     def outcome(self, x: Any) -> Any:
         """What the model gives for a design."""
@@ -181,16 +192,18 @@ class Task(eqx.Module):
 
     def excess(self, y: Float[Array, " m"]) -> Float[Array, " limits"]:
         """How far each limit is passed, in parts of its scale: those of conditions, then of what goals may cost."""
-        parts = [c.excess(part) for c, part in zip(self.conditions, self.split(y)[1])]
-        capped = jnp.isfinite(self.caps)
-        caps = jnp.where(capped, self.caps, 1.0)
-        over = (self.costs(y) - caps) / jnp.maximum(jnp.abs(caps), 1e-12)
-        return jnp.concatenate([*parts, jnp.where(capped, over, -jnp.inf)])
+        goals, conditions = self.split(y)
+        parts = [c.excess(part) for c, part in zip(self.conditions, conditions)]
+        for goal, part, cap in zip(self.goals, goals, self.caps):
+            some = jnp.where(jnp.isfinite(cap), cap, 1.0)
+            over = (goal.sides(part) - some) / jnp.maximum(jnp.abs(some), 1e-12)
+            parts.append(jnp.where(jnp.isfinite(cap), over, -jnp.inf))
+        return jnp.concatenate(parts)
 
     @property
     def limits(self) -> int:
         """How many limits there are."""
-        return 2 * sum(self.sizes[len(self.goals) :]) + len(self.goals)
+        return jax.eval_shape(self.excess, jnp.zeros(sum(self.sizes))).size
 
     def objective(self, y: Float[Array, " m"]) -> Float[Array, ""]:
         """The sum of what the goals cost."""
@@ -207,7 +220,7 @@ class Task(eqx.Module):
 
 
 def _bounds(name: str, values: Array, given: Any) -> tuple[np.ndarray, np.ndarray]:
-    if not (isinstance(given, (tuple, list)) and len(given) == 2):
+    if not (isinstance(given, (tuple, list, np.ndarray)) and len(given) == 2):
         raise ValueError(f"the bounds of {name!r} must be a pair (lower, upper), got {given!r}")
     low, high = (
         np.ravel(np.asarray(side * np.inf if x is None else x, float)) for side, x in zip((-1, 1), given)

@@ -14,7 +14,7 @@ from ._task import Task
 class Front(NamedTuple):
     """Designs between the best for one goal and the best for another, none of them better than another in both.
 
-    - `goals`: the names of the two; `designs`: in the order of the first one's cost.
+    - `goals`: the names of the two; `designs`: in the order of the first one's cost; look at their `met`.
     """
 
     goals: tuple[str, str]
@@ -103,7 +103,7 @@ def pareto(task: Task, first: str, second: str, *, count: int = 11, **options: A
     designs = [best]
     for limit in np.linspace(best.costs[second], other.costs[second], count)[1:-1]:
         designs.append(synthesize(limited(task, first, {second: limit}), **near(designs[-1])).best)
-    return Front((first, second), [*designs, other])
+    return Front((first, second), [*designs, other])  # each tells in `met` whether its limit was kept
 
 
 def limited(task: Task, name: str, limits: dict[str, float]) -> Task:

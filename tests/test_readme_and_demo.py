@@ -17,7 +17,8 @@ ROOT = pathlib.Path(__file__).parent.parent
 
 
 def test_examples_of_the_readme_print_what_they_say(capsys):
-    first, second, third, fourth, fifth = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    first, second, third, fourth, fifth, sixth = blocks
     names = {}
     exec(compile(first, "README.md", "exec"), names)
     printed = [float(x) for x in capsys.readouterr().out.split()]
@@ -41,6 +42,9 @@ def test_examples_of_the_readme_print_what_they_say(capsys):
     exec(compile(fifth, "README.md", "exec"), names)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
     assert {row[0]: float(row[5]) for row in rows} == {"rod": 1.25, "crank": -0.75}
+    exec(compile(sixth, "README.md", "exec"), names)
+    found = np.array(capsys.readouterr().out.strip(" []\n").split(), float)
+    np.testing.assert_allclose(found, [2.0, 5.0], atol=1e-6)
 
 
 @pytest.mark.slow

@@ -38,6 +38,40 @@ def test_least_squares_within_bounds_is_scipys():
     assert [("bound" in what) for what in best.active] == [True] * int(np.sum(wanted.active_mask != 0))
 
 
+def linear(p):
+    return p["A"] @ p["x"] - p["b"]
+
+
+def test_searches_do_not_stick_to_bounds():
+    """Linear least squares in a box, from a corner of it and from 31 other places: all end at SciPy's one minimum."""
+    random = np.random.default_rng(5)
+    goal = {"off": mbs.Match(lambda y: y)}
+    for _ in range(12):
+        A, b = random.normal(size=(12, 8)), 3 * random.normal(size=12)
+        low, high = -random.uniform(0.1, 1, 8), random.uniform(0.1, 1, 8)
+        start = {
+            "A": jnp.asarray(A),
+            "b": jnp.asarray(b),
+            "x": jnp.asarray(np.where(random.uniform(size=8) < 0.5, low, high)),
+        }
+        found = mbs.synthesize(mbs.Task(linear, start, {"x": (low, high)}, goal), starts=32)
+        wanted = scipy.optimize.lsq_linear(A, b, (low, high), tol=1e-14)
+        assert len(found.designs) == 1 and found.best.starts == 32
+        np.testing.assert_allclose(found.best.objective, 2 * wanted.cost, rtol=1e-9)
+        at = (wanted.x - low < 1e-8) | (high - wanted.x < 1e-8)
+        assert len(found.best.active) == at.sum()
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3, 1e6])
+def test_conditions_are_kept_whatever_the_objective_is_measured_in(size):
+    goals = {"far": mbs.Minimise(lambda x: size * (x - 3) ** 2)}
+    near = {"near": mbs.Within(lambda x: x, upper=1.0)}
+    task = mbs.Task(lambda p: p["x"], {"x": 0.0}, {"x": (-10.0, 10.0)}, goals, conditions=near)
+    best = mbs.synthesize(task).best
+    assert best.met
+    np.testing.assert_allclose(best.x, 1.0, atol=1e-5)
+
+
 def test_conditions_are_kept_and_named():
     """Hock and Schittkowski's problem 71, against SLSQP."""
     cost = lambda x: x[0] * x[3] * (x[0] + x[1] + x[2]) + x[2]
@@ -162,6 +196,19 @@ def test_pictures_of_a_search():
         found.plot_match("z")
 
 
+def test_descent_of_another_task_has_its_own_best(tmp_path):
+    make = lambda target: mbs.Task(
+        lambda p: p["x"], {"x": 1.0}, {"x": (0.0, 9.0)}, {"g": mbs.Match(lambda x: x, target)}
+    )
+    first = mbs.descend(make(2.0), steps=150, save=tmp_path / "file")
+    np.testing.assert_allclose(first.best.x, 2.0, atol=0.05)
+    np.testing.assert_allclose(mbs.descend(make(5.0), steps=200, resume=first).best.x, 5.0, atol=0.2)
+    with pytest.raises(ValueError, match="belongs to another task"):
+        mbs.descend(make(5.0), save=tmp_path / "file")
+    with pytest.raises(ValueError, match="the start of 'x' is outside its bounds"):
+        mbs.descend(make(5.0), start=[100.0])
+
+
 def test_change_of_contacts_during_a_descent_is_told():
     """A block is pushed towards a wall: only above some speed it gets there, and the objective has a corner."""
     wall = mbs.Profile.chain([mbs.Line((2.0, 5.0), (2.0, -5.0))], closed=False)
@@ -198,6 +245,16 @@ def test_goals_by_levels_and_front():
     first, second = mbs.levels(shifted, ["left", "right"], worsening=0.25)
     np.testing.assert_allclose(first.best.x, [-1.0, 0.0], atol=1e-5)
     np.testing.assert_allclose(second.best.x, [-0.5, 0.0], atol=1e-4)
+
+
+def test_level_after_a_largest_number():
+    """The limit on a largest number is one on each of them; against SLSQP."""
+    rows = lambda x: jnp.array([x[0] + x[1] - 1, x[0] - x[1] - 1, x[0]])
+    task = mbs.Task(lambda p: p["x"], {"x": np.zeros(2)}, {"x": (-3.0, 3.0)}, {
+        "most": mbs.Minimax(rows), "far": mbs.Minimise(lambda x: (x[0] - 2) ** 2 + (x[1] - 1) ** 2)})  # fmt: skip
+    first, second = mbs.levels(task, ["most", "far"])
+    assert first.best.objective == pytest.approx(0.5, abs=1e-5) and second.best.met
+    np.testing.assert_allclose(second.best.x, [0.525, 0.05], atol=1e-4)
 
 
 def test_conditions_of_designers():
@@ -288,6 +345,14 @@ def test_bad_searches_are_refused():
     plain = mbs.Task(lambda p: p, P, {"a": (None, None)}, GOAL)
     with pytest.raises(ValueError, match="starts cannot be drawn for 'a'"):
         mbs.synthesize(plain, starts=8)
+    with pytest.raises(ValueError, match="a width of 0"):
+        mbs.synthesize(plain, width=0)
+    with pytest.raises(ValueError, match="must give a pair"):
+        mbs.synthesize(plain, starts=8, draw={"a": 5.0})
+    drawn = mbs.synthesize(plain, starts=3, draw={"a": (5.0, 6.0)}, max_steps=1)
+    assert all(5 <= float(d.x[0]) <= 6 for d in drawn.designs) and sum(drawn.ended.values()) == 3
+    with pytest.raises(ValueError, match="tie of 'b' must give shape"):
+        mbs.Task(lambda p: p, P, {"a": (0.0, 3.0)}, GOAL, ties={"b": lambda p: jnp.ones(2)})
     with pytest.raises(ValueError, match="rows of 1 numbers"):
         mbs.synthesize(plain, starts=np.zeros((3, 2)))
     with pytest.raises(ValueError, match="there is no variable 'q' to draw"):

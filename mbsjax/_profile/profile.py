@@ -114,7 +114,7 @@ class Profile(eqx.Module):
         return found[:-1] if self.closed else found
 
     def to_csv(self, path: Any, fineness: int = 8) -> None:
-        """Writes its points as a table with the columns x and y, which [`mbsjax.from_table`][] reads."""
+        """Writes its points as a table with the columns x and y; [`mbsjax.from_table`][] makes a smooth curve of it."""
         rows = "".join(f"{x:.17g},{y:.17g}\n" for x, y in self.points(fineness))
         pathlib.Path(path).write_text("x,y\n" + rows)
 
