@@ -177,7 +177,7 @@ def test_search_that_is_interrupted_gives_what_it_has():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mbsjax._synthesize.bar", lambda *_, **__: Impatient())
         found = mbs.synthesize(task, starts=16, width=8)
-    assert sum(found.ended.values()) >= 8 and found.best.objective < 1.0
+    assert sum(found.ended.values()) >= 8 and found.best.objective < 1e-20
     again = mbs.synthesize(found.task, **found.options)
     assert sum(again.ended.values()) == 16
 
@@ -200,11 +200,12 @@ def test_descent_of_another_task_has_its_own_best(tmp_path):
     make = lambda target: mbs.Task(
         lambda p: p["x"], {"x": 1.0}, {"x": (0.0, 9.0)}, {"g": mbs.Match(lambda x: x, target)}
     )
-    first = mbs.descend(make(2.0), steps=150, save=tmp_path / "file")
-    np.testing.assert_allclose(first.best.x, 2.0, atol=0.05)
-    np.testing.assert_allclose(mbs.descend(make(5.0), steps=200, resume=first).best.x, 5.0, atol=0.2)
+    steps = {"steps": 60, "optimiser": optax.sgd(0.003)}  # each halves the way that is left
+    first = mbs.descend(make(2.0), save=tmp_path / "file", **steps)
+    np.testing.assert_allclose(first.best.x, 2.0, atol=1e-9)
+    np.testing.assert_allclose(mbs.descend(make(5.0), resume=first, **steps).best.x, 5.0, atol=1e-9)
     with pytest.raises(ValueError, match="belongs to another task"):
-        mbs.descend(make(5.0), save=tmp_path / "file")
+        mbs.descend(make(5.0), save=tmp_path / "file", **steps)
     with pytest.raises(ValueError, match="the start of 'x' is outside its bounds"):
         mbs.descend(make(5.0), start=[100.0])
 
