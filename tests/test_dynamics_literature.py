@@ -391,7 +391,8 @@ def test_body_tumbling_about_its_middle_axis():
     sn, cn, dn, _ = ellipj(rate * ts + quarter, m)
     top = [sqrt((E2 * I[c] - L2) / (I[a] * (I[c] - I[a]))), sqrt((E2 * I[c] - L2) / (I[1] * (I[c] - I[1])))]
     top.append(sqrt((L2 - E2 * I[a]) / (I[c] * (I[c] - I[a]))))
-    close(np.abs(sol["F"].v[:, [a, 1, c]]), np.abs(np.stack([top[0] * cn, top[1] * sn, top[2] * dn], 1)), 1e-8)
+    # so near the separatrix, one part in 1e12 of energy is 1.3e-7 of the solution after 100 s
+    close(np.abs(sol["F"].v[:, [a, 1, c]]), np.abs(np.stack([top[0] * cn, top[1] * sn, top[2] * dn], 1)), 1e-7)
 
 
 def test_heavy_top():
