@@ -3,17 +3,14 @@
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
+from ._plots_style import canvas, plain as _plain
 from ._report import Report
 
 
 def _axes(axes: Any) -> Any:
-    if axes is None:
-        import matplotlib.pyplot as plt
-
-        _, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-    return axes
+    return canvas(axes, size=(6.4, 4.0))[0]
 
 
 def _at(report: Report, measure: str, row: bool) -> Any:
@@ -26,11 +23,6 @@ def _at(report: Report, measure: str, row: bool) -> Any:
             f"the measure {measure!r} is {'one number' if row else 'a row of numbers'}, not what this shows"
         )
     return at
-
-
-def _plain(name: str) -> str:
-    """A name as it is, not as mathematics."""
-    return name.replace("$", r"\$")
 
 
 def _empty(axes: Any, x: np.ndarray, measure: str) -> bool:
@@ -73,7 +65,7 @@ def histogram(report: Report, measure: str, axes: Any = None) -> Any:
     moments = (report.first if report.second is None else report.second).moments
     mean, std = float(moments.mean[k]), float(moments.std[k])
     if std > 0 and np.ptp(x) > 0:
-        density = len(x) * np.diff(ndtr((edges - mean) / std))
+        density = len(x) * np.diff(scipy.special.ndtr((edges - mean) / std))
         axes.plot((edges[1:] + edges[:-1]) / 2, density, color="k", lw=1, label="normal, by derivatives")
     for limit in (lower, upper):
         if np.isfinite(limit):
