@@ -64,14 +64,17 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
     later = lambda x, y: jnp.concatenate([x[1:], y[None]]).at[count - 1].set(y)
     after = jax.tree_util.tree_map(later, rows.stance, last.stance)
 
+    led = jnp.concatenate([jnp.zeros(1, bool), rows.guard[:-1] < 0])  # whether the step before ended without an event
+
     def one(carry, each):
         t, q, p, approach = carry
-        row, then, there = each
+        row, then, there, led = each
         stance = row.stance._replace(approach=approach)
         # no step where there is none, and at events that happen at once: these are when what led to them is
         on = there & (row.t_end > row.t)
         t1 = jnp.where(on, row.t_end, t)
-        located = on & (row.guard >= 0)
+        # a step that ended on the surface by itself is followed by an event without a step: that has a date of its own
+        located = (on | (there & led)) & (row.guard >= 0)
         now = advance(plant, t, q, p, stance, t1, options)
 
         def dated(_):
@@ -113,6 +116,6 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
         return carry, (*carry, p_end)
 
     begin = (t, q, p, rows.stance.approach[0])
-    _, (ts, qs, ps, approaches, p_ends) = jax.lax.scan(jax.checkpoint(one), begin, (rows, after, used))  # pyright: ignore
+    _, (ts, qs, ps, approaches, p_ends) = jax.lax.scan(jax.checkpoint(one), begin, (rows, after, used, led))  # pyright: ignore
     several = ((t, ts), (q, qs), (p, ps), (begin[3], approaches))
     return (*(jnp.concatenate([x[None], y]) for x, y in several), p_ends)
