@@ -20,24 +20,15 @@ from ._mobility import check_drivers, spare_freedoms
 from ._modes import EVENTS, start_mode
 from ._precision import as_float, is_concrete
 from ._results import RESULTS
+from ._run import AbstractRun
 from ._start import check_start, overlapping
 from ._system import second
 from ._touch import Mode
-from ._track import (
-    AbstractReader,
-    Configuration,
-    ContactReader,
-    ContactTrack,
-    GaugeReader,
-    PointReader,
-    PoseReader,
-    Track,
-    TurnReader,
-)
+from ._track import ContactReader, ContactTrack
 from ._trees import frozen
 
 
-class Motion(eqx.Module):
+class Motion(AbstractRun):
     """A driven motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
 
     - `ts`: the output times.
@@ -68,33 +59,12 @@ class Motion(eqx.Module):
     mode: Mode | None
     events: Events | None
 
-    def __getitem__(self, name: str) -> Track | ContactTrack:
-        if name in [c.name for c in self.mech.contacts]:
-            assert self.mode is not None
-            return _contact_tracks(ContactReader(self.mech, name), self.q, self.v, self.a, self.mode)
-        if name in [g.name for g in self.mech.gauges]:
-            return self._read(GaugeReader(self.mech, name))
-        stored, free = np.array(self.mech.stored(name)), np.array(self.mech.freedoms(name))
-        track = Track(self.q[:, stored], self.v[:, free], self.a[:, free])
-        return Track(*(x[:, 0] if x.shape[1] == 1 else x for x in track))
+    def contact(self, name: str) -> ContactTrack:
+        assert self.mode is not None
+        return _contact_tracks(ContactReader(self.mech, name), self.q, self.v, self.a, self.mode)
 
-    def point(self, body: str, point: Any = None) -> Track:
-        """Position, velocity and acceleration in ground of a point of a body: coordinates in the body,
-        or the name of a point; its origin by default."""
-        return self._read(PointReader(self.mech, body, point))
-
-    def orientation(self, body: str) -> Track:
-        """A body's orientation (an angle in the plane, Euler parameters in space), with its angular velocity
-        and acceleration in ground."""
-        return self._read(TurnReader(self.mech, body))
-
-    def pose(self, body: str) -> Float[Array, "times 4 4"]:
-        """The pose of a body in ground as 4x4 matrices."""
-        return _poses(PoseReader(self.mech, body), self.q)
-
-    def at(self, i: int) -> Configuration:
-        """The position at output time number `i`."""
-        return Configuration(self.mech, self.q[i])
+    def more(self) -> dict[str, Any]:
+        return {"residual": self.residual}
 
     def __repr__(self) -> str:
         names = ", ".join(self.mech.coordinates)
@@ -126,9 +96,6 @@ class Motion(eqx.Module):
         if n and EVENTS[int(self.events.kind[n - 1])] == "jammed":
             names.append(self.mech.contacts[int(self.events.contact[n - 1])].name)
         return ", ".join(map(repr, dict.fromkeys(names)))
-
-    def _read(self, reader: AbstractReader) -> Track:
-        return _tracks(reader, self.q, self.v, self.a)
 
 
 def kinematics(
@@ -323,13 +290,3 @@ def _clear(problem: Problem, q: Array) -> Array:
 @eqx.filter_jit
 def _contact_tracks(reader: ContactReader, q: Array, v: Array, a: Array, mode: Mode) -> ContactTrack:
     return jax.vmap(reader)(q, v, a, mode)
-
-
-@eqx.filter_jit
-def _tracks(reader: AbstractReader, q: Array, v: Array, a: Array) -> Track:
-    return jax.vmap(reader.track)(q, v, a)
-
-
-@eqx.filter_jit
-def _poses(reader: PoseReader, q: Array) -> Array:
-    return jax.vmap(lambda q: reader(q).matrix())(q)

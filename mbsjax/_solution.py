@@ -16,8 +16,8 @@ from ._plant import Plant, Stance
 from ._precision import is_concrete
 from ._reaction import Reaction, reaction
 from ._results import RESULTS
+from ._run import AbstractRun
 from ._touch import Touch
-from ._track import AbstractReader, Configuration, GaugeReader, PointReader, PoseReader, Track, TurnReader
 
 
 class ContactForce(NamedTuple):
@@ -102,7 +102,7 @@ class Stats(NamedTuple):
     events: Array
 
 
-class Solution(eqx.Module):
+class Solution(AbstractRun):
     """A simulated motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
 
     - `ts`: the output times.
@@ -138,34 +138,13 @@ class Solution(eqx.Module):
     result: RESULTS
     stats: Stats
 
-    def __getitem__(self, name: str) -> Track | ContactForce:
-        if name in [c.name for c in self.mech.contacts]:
-            k = self.mech.contacts.index(self.mech.contact(name))
-            every = _contacts(self.plant, self.ts, self.q, self.v, self.stance, self.press)
-            return jax.tree_util.tree_map(lambda x: x[:, k], every)
-        if name in [g.name for g in self.mech.gauges]:
-            return self._read(GaugeReader(self.mech, name))
-        stored, free = np.array(self.mech.stored(name)), np.array(self.mech.freedoms(name))
-        track = Track(self.q[:, stored], self.v[:, free], self.a[:, free])
-        return Track(*(x[:, 0] if x.shape[1] == 1 else x for x in track))
+    def contact(self, name: str) -> ContactForce:
+        k = self.mech.contacts.index(self.mech.contact(name))
+        every = _contacts(self.plant, self.ts, self.q, self.v, self.stance, self.press)
+        return jax.tree_util.tree_map(lambda x: x[:, k], every)
 
-    def point(self, body: str, point: Any = None) -> Track:
-        """Position, velocity and acceleration in ground of a point of a body: coordinates in the body,
-        or the name of a point; its origin by default."""
-        return self._read(PointReader(self.mech, body, point))
-
-    def orientation(self, body: str) -> Track:
-        """A body's orientation, with its angular velocity and acceleration in ground."""
-        return self._read(TurnReader(self.mech, body))
-
-    def pose(self, body: str) -> Float[Array, "times 4 4"]:
-        """The pose of a body in ground as 4x4 matrices."""
-        reader = PoseReader(self.mech, body)
-        return eqx.filter_jit(jax.vmap(lambda q: reader(q).matrix()))(self.q)
-
-    def at(self, i: int) -> Configuration:
-        """The position at output time number `i`."""
-        return Configuration(self.mech, self.q[i])
+    def more(self) -> dict[str, Any]:
+        return {"kinetic": self.kinetic, "potential": self.potential, "residual": self.residual}
 
     @property
     def energy(self) -> Float[Array, " times"]:
@@ -195,14 +174,6 @@ class Solution(eqx.Module):
             if bool(self.result != RESULTS.successful):
                 lines.append(f"  at t = {float(self.stopped_at):.9g}: {RESULTS[self.result]}")
         return "\n".join(lines)
-
-    def _read(self, reader: AbstractReader) -> Track:
-        return _tracks(reader, self.q, self.v, self.a)
-
-
-@eqx.filter_jit
-def _tracks(reader: AbstractReader, q: Array, v: Array, a: Array) -> Track:
-    return jax.vmap(reader.track)(q, v, a)
 
 
 @eqx.filter_jit
