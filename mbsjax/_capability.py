@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+import scipy
 
 
 class Moments(NamedTuple):
@@ -37,7 +37,7 @@ class Capability(NamedTuple):
     def sigma_level(self) -> np.ndarray:
         """How far a one-sided limit of a normal distribution with as many rejects would be from its mean, in standard
         deviations."""
-        return -ndtri(np.clip(self.below + self.above, 0.0, 1.0))
+        return -scipy.special.ndtri(np.clip(self.below + self.above, 0.0, 1.0))
 
 
 def capability(moments: Moments, lower: Any, upper: Any) -> Capability:
@@ -76,9 +76,9 @@ def _below(x: float, mean: float, std: float, skewness: float, kurtosis: float) 
     if not std > 0:
         return float(mean < x)
     if skewness == 0 and kurtosis == 3:
-        return float(ndtr((x - mean) / std))
+        return float(scipy.special.ndtr((x - mean) / std))
     z, s, k = _SCORES, skewness, kurtosis - 3
     w = z + (z**2 - 1) * s / 6 + (z**3 - 3 * z) * k / 24 - (2 * z**3 - 5 * z) * s**2 / 36
     middle = len(z) // 2  # where the expansion turns back, it is of no more use
     w = np.concatenate([np.minimum.accumulate(w[middle::-1])[:0:-1], np.maximum.accumulate(w[middle:])])
-    return float(ndtr(np.interp((x - mean) / std, w, z)))
+    return float(scipy.special.ndtr(np.interp((x - mean) / std, w, z)))

@@ -6,9 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Array
-from scipy.optimize import minimize
-from scipy.special import ndtr
 
 from ._evaluate import CHUNK, evaluated, linearised
 from ._study import Study
@@ -94,8 +93,9 @@ def _climb(
 
     t, y = (x - middle) / half, np.inf
     options = {"ftol": 1e-15, "gtol": 1e-10, "maxfun": 100}
+    box = [(-1.0, 1.0)] * len(x)
     for _ in range(4):  # begun anew, it gets along ridges
-        found = minimize(down, t, jac=True, method="L-BFGS-B", bounds=[(-1.0, 1.0)] * len(x), options=options)
+        found = scipy.optimize.minimize(down, t, jac=True, method="L-BFGS-B", bounds=box, options=options)
         better, t, y = y - found.fun, found.x, min(float(found.fun), y)
         if not better > 1e-6:
             break
@@ -199,7 +199,7 @@ def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[Desi
             limit=float(limit[i]),
             side=("lower", "upper")[side[i]],
             beta=float(beta[i]),
-            probability=float(ndtr(-beta[i])),
+            probability=float(scipy.special.ndtr(-beta[i])),
             scores=blank(u, i),
             dimensions=blank(dimensions, i),
             importance=blank(alpha**2, i),

@@ -6,7 +6,7 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-from scipy.special import ndtri
+import scipy
 
 from ._evaluate import CHUNK
 from ._extremes import DesignPoint, WorstCase, form, worst_case
@@ -106,7 +106,7 @@ class Report(eqx.Module):
                 rows.append(("sampled: ppm rejected, failures too", *(1e6 * rejects[0]).tolist()))
                 rows.append(("  its standard error", *(1e6 * rejects[1]).tolist()))
                 rows.append(("sampled: yield", *(1 - rejects[0]).tolist()))
-                rows.append(("sampled: sigma level", *(-ndtri(rejects[0])).tolist()))
+                rows.append(("sampled: sigma level", *(-scipy.special.ndtri(rejects[0])).tolist()))
             else:
                 row(f"{kind}: yield", able.good)
                 row(f"{kind}: sigma level", able.sigma_level)

@@ -8,9 +8,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Float, Int, UInt32
-from scipy.stats import qmc
 
 
 METHODS = ("random", "latin", "sobol")
@@ -128,7 +128,7 @@ def counts(**given: Any) -> list[int]:
 def _digits(d: int, bits: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """The shift and the scrambled direction numbers of a Sobol sequence. It goes in the order of Gray's code, so that
     number 2^(j+1) - 1 differs from the first in the direction j alone."""
-    engine = qmc.Sobol(d, scramble=True, bits=32, rng=rng)
+    engine = scipy.stats.qmc.Sobol(d, scramble=True, bits=32, rng=rng)
     words, at = [], 0
     for i in [0] + [2 ** (j + 1) - 1 for j in range(bits)]:
         if i > at:

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy.stats import qmc
+import scipy
 
 from ._climb import Lane, Settings, advance, lane
 from ._goal import Match, Minimax
@@ -381,6 +381,6 @@ def _starts(task: Task, given: Any, seed: int, draw: Mapping[str, Any] | None) -
     count = int(given) if draw else int(given) - 1
     if count == 0:
         return own[None]
-    points = qmc.Sobol(d, rng=np.random.default_rng(seed)).random(1 << count.bit_length())[:count]
+    points = scipy.stats.qmc.Sobol(d, rng=np.random.default_rng(seed)).random(1 << count.bit_length())[:count]
     drawn = np.clip(low + points * (high - low), task.lower, task.upper)
     return drawn if draw else np.concatenate([own[None], drawn])

@@ -1,19 +1,20 @@
 """Distributions that lean to one side: beta, Rayleigh, Weibull."""
 
 import functools
+import math
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jax.scipy.special import log_ndtr
 from jaxtyping import Array
-from scipy import special
 
 from .base import SCORES, AbstractDistribution, Spread, place
 
 
-_TAIL = -special.log_ndtr(-3.0)  # of an exponential variate at the score 3
+_TAIL = -math.log(math.erfc(3 / math.sqrt(2)) / 2)  # of an exponential variate at the score 3
 
 
 class Beta(AbstractDistribution):
@@ -126,9 +127,9 @@ def _beta_table(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
 
     def lower_half(a: float, b: float) -> tuple[np.ndarray, np.ndarray]:
         z = SCORES[SCORES <= 0]
-        x = special.betaincinv(a, b, special.ndtr(z))
+        x = scipy.special.betaincinv(a, b, scipy.special.ndtr(z))
         with np.errstate(divide="ignore"):
-            log_density = (a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - special.betaln(a, b)
+            log_density = (a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - scipy.special.betaln(a, b)
         log_normal = -(z**2) / 2 - np.log(2 * np.pi) / 2
         return 2 * x - 1, np.where(x > 0, 2 * np.exp(log_normal - log_density), 0.0)
 

@@ -7,8 +7,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Array, Float
-from scipy.interpolate import BSpline, PPoly
 
 from .._custom_types import Numbers
 from .._precision import as_float
@@ -72,7 +72,8 @@ class SplineLaw(eqx.Module):
 def _pieces(n: int) -> np.ndarray:
     """The n B-splines of degree 5 over [0, 1] as polynomials: by piece, by spline among the six there, by power."""
     knots = np.concatenate([np.zeros(5), np.linspace(0.0, 1.0, n - 4), np.ones(5)])
-    found = np.stack([PPoly.from_spline(BSpline(knots, row, 5)).c[:, 5:-5] for row in np.eye(n)])
+    made = scipy.interpolate
+    found = np.stack([made.PPoly.from_spline(made.BSpline(knots, row, 5)).c[:, 5:-5] for row in np.eye(n)])
     scale = (1 / (n - 5)) ** np.arange(5.0, -1, -1)
     return np.stack([found[k : k + 6, :, k] * scale for k in range(n - 5)])
 
