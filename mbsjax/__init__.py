@@ -1,6 +1,6 @@
 """Mechanisms with contact joints, simulated exactly and differentiable throughout."""
 
-from . import frames as frames
+from . import frames as frames, plots as plots
 from ._allocation import Allocation as Allocation, Cost as Cost, allocate as allocate
 from ._assembly import Assembly as Assembly, assemble as assemble
 from ._body import Body as Body, inertia_matrix as inertia_matrix
@@ -31,6 +31,9 @@ from ._distribution.symmetric import (
     Uniform as Uniform,
 )
 from ._drive import constant_speed as constant_speed
+from ._dyn import Dyn as Dyn, DynWarning as DynWarning
+from ._dyn_read import read_dyn as read_dyn
+from ._dyn_write import write_dyn as write_dyn
 from ._events import Event as Event, Events as Events
 from ._extremes import (
     DesignPoint as DesignPoint,
@@ -38,6 +41,9 @@ from ._extremes import (
     form as form,
     worst_case as worst_case,
 )
+from ._file import Model as Model, load as load, loads as loads
+from ._file_read import FileError as FileError
+from ._file_write import dump as dump, dumps as dumps
 from ._force.base import AbstractForce as AbstractForce, Moment as Moment, Reading as Reading
 from ._force.laws import (
     AbstractContactLaw as AbstractContactLaw,
@@ -95,6 +101,7 @@ from ._profile.base import (
 )
 from ._profile.curves import Curve as Curve, Polynomial as Polynomial, Spline as Spline
 from ._profile.deviated import deviated as deviated
+from ._profile.drawing import read_dxf as read_dxf
 from ._profile.followers import (
     AbstractFollower as AbstractFollower,
     AbstractTip as AbstractTip,
@@ -171,6 +178,7 @@ from ._topology import Topology as Topology, topology as topology
 from ._track import ContactTrack as ContactTrack, Track as Track
 from ._tradeoff import Front as Front, levels as levels, pareto as pareto
 from ._trigger import Trigger as Trigger
+from ._viewer import Viewer as Viewer, view as view
 from .frames import PlanarFrame as PlanarFrame, at as at
 
 

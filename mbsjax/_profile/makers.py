@@ -15,6 +15,9 @@ from .plain import Arc, Circle, Line
 from .profile import Profile
 
 
+MOST_POINTS = 5000  # of a table: a spline through them is found from as many equations
+
+
 def disc(radius: Any, center: Any = (0.0, 0.0)) -> Profile:
     """A round disc.
 
@@ -182,6 +185,8 @@ def from_table(points: Any, *, closed: bool = True, hole: bool = False, frame: A
     xy = as_float(table, "a table of points")
     if xy.ndim != 2 or xy.shape[1] != 2:
         raise ValueError(f"a table of points needs two columns, x and y, got shape {xy.shape}")
+    if len(xy) > MOST_POINTS:
+        raise ValueError(f"a table of points must not have more than {MOST_POINTS} of them, got {len(xy)}")
     if closed and len(xy) > 1 and is_concrete(xy) and bool(jnp.all(jnp.abs(xy[0] - xy[-1]) <= 1e-9 * jnp.ptp(xy, 0))):
         xy = xy[:-1]
     return Profile.chain([Spline.through(xy, closed=closed)], closed=closed, hole=hole, frame=frame)
@@ -202,6 +207,8 @@ def _read(path: str) -> Float[np.ndarray, "n 2"]:
             if len(values) != 2 or None in values or not np.all(np.isfinite(np.array(values, float))):
                 raise ValueError(f"{path}, line {number}: expected two numbers, x and y, got {line.strip()!r}")
             rows.append(values)
+            if len(rows) > MOST_POINTS:
+                raise ValueError(f"{path}: there are more than {MOST_POINTS} points in it")
     if not rows:
         raise ValueError(f"{path}: there are no points in it")
     return np.array(rows, float)

@@ -19,6 +19,9 @@ from .outline import Outline, outline
 from .plain import Arc, Circle, Line, Point
 
 
+_ROWS = 256
+
+
 class Profile(eqx.Module):
     """The boundary of a body, or a part of it, in a plane of the body: a chain of elements with the material on
     the left. Made by [`mbsjax.Profile.chain`][] and the makers beside it. Every number of the elements is a leaf.
@@ -227,21 +230,21 @@ def _check_crossings(pieces: list[np.ndarray], names: list[str], closed: bool) -
     def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         return a[..., 0] * b[..., 1] - a[..., 1] * b[..., 0]
 
-    between = starts[None] - starts[:, None]  # from the start of the row's segment to that of the column's
-    side = cross(d[:, None], d[None])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        u, w = cross(between, d[None]) / side, cross(between, d[:, None]) / side
-    i, j = np.triu_indices(m, 2)
-    inside = (u[i, j] > 1e-9) & (u[i, j] < 1 - 1e-9) & (w[i, j] > 1e-9) & (w[i, j] < 1 - 1e-9)
-    if closed:
-        inside &= ~((i == 0) & (j == m - 1))
-    if inside.any():
-        k = int(np.flatnonzero(inside)[0])
-        a, b = owner[i[k]], owner[j[k]]
-        where = starts[i[k]] + u[i[k], j[k]] * d[i[k]]
-        raise ValueError(
-            f"a profile crosses itself near {_pair(where)}: element {a} ({names[a]}) and element {b} ({names[b]})"
-        )
+    for first in range(0, m, _ROWS):  # in blocks, so that long profiles do not need much memory
+        i, j = np.meshgrid(np.arange(first, min(first + _ROWS, m)), np.arange(first, m), indexing="ij")
+        apart = (j - i >= 2) & ~(closed & (i == 0) & (j == m - 1))
+        i, j = i[apart], j[apart]
+        between, side = starts[j] - starts[i], cross(d[i], d[j])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            u, w = cross(between, d[j]) / side, cross(between, d[i]) / side
+        inside = (u > 1e-9) & (u < 1 - 1e-9) & (w > 1e-9) & (w < 1 - 1e-9)
+        if inside.any():
+            k = int(np.flatnonzero(inside)[0])
+            a, b = owner[i[k]], owner[j[k]]
+            where = starts[i[k]] + u[k] * d[i[k]]
+            raise ValueError(
+                f"a profile crosses itself near {_pair(where)}: element {a} ({names[a]}) and element {b} ({names[b]})"
+            )
 
 
 def _pair(p: np.ndarray) -> str:

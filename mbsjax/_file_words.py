@@ -1,0 +1,183 @@
+"""The words of model files: every `type`, and the constructor behind it. Its arguments are the keys."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ._body import Body
+from ._cam import Cam
+from ._distribution.skewed import Beta, Rayleigh, Weibull
+from ._distribution.symmetric import Normal, Triangular, Truncated, Uniform
+from ._force.laws import Hertz, HuntCrossley, KelvinVoigt, LankaraniNikravesh
+from ._force.load import Load
+from ._force.spring import Actuator, Spring
+from ._gauge import Angle, Distance, Offset
+from ._joint.composite import RevoluteCylindrical, RevoluteRevolute, RevoluteSpherical, RevoluteTranslational, Strut
+from ._joint.contact import Contact
+from ._joint.fixed import Fixed
+from ._joint.gear import Gear, RackPinion, Rolling
+from ._joint.planar import PinSlot, Planar
+from ._joint.prismatic import Prismatic
+from ._joint.revolute import Revolute
+from ._joint.screw import Cylindrical, Screw
+from ._joint.spherical import Free, Spherical
+from ._joint.universal import Universal
+from ._precision import is_concrete
+from ._profile.curves import Polynomial, Spline
+from ._profile.deviated import Deviated
+from ._profile.followers import CamCurve, FlatFace, Knife, Oscillating, Roller, Translating
+from ._profile.geneva import geneva
+from ._profile.involute import Involute, involute_flank, involute_gear
+from ._profile.laws import Dwell, Fall, Programme, Rise
+from ._profile.makers import bore, disc, eccentric, from_table, polygon, slot
+from ._profile.plain import Arc, Circle, Line, Point
+from ._profile.profile import Profile
+from ._profile.ratchet import pawl, ratchet_wheel
+from ._profile.shaped import PolynomialLaw, SplineLaw
+
+
+def _point(position: Any, normal: Any = (0.0, -1.0), turn: Any = np.pi, start: Any = None) -> Point:
+    """A corner; instead of the middle of its normals, `start` gives the direction of travel at its beginning."""
+    found = Point(position, normal, turn)
+    return found if start is None else eqx.tree_at(lambda p: p.start, found, jnp.asarray(start, float))
+
+
+def _offset(
+    name: str,
+    body_a: str,
+    body_b: str,
+    point_a: Any = None,
+    point_b: Any = None,
+    *,
+    axis: Any,
+    axis_body: str | None = None,
+    value: Any = None,
+) -> Offset:
+    """An offset whose axis, where it is a unit vector, is taken to the last digit."""
+    found = Offset(name, body_a, body_b, point_a, point_b, axis=axis, axis_body=axis_body, value=value)
+    if is_concrete(axis) and abs(float(np.sum(np.square(axis))) - 1) < 1e-15:
+        found = eqx.tree_at(lambda o: o.axis, found, jnp.asarray(axis, float))
+    return found
+
+
+def _cam(programme: Any, follower: Any, base_radius: Any) -> Profile:
+    return Cam(Programme(programme), follower, base_radius).profile()
+
+
+def _cam_follower(follower: Any) -> Profile:
+    return Profile.chain([follower.element()], closed=False)
+
+
+def _geneva(part: str) -> Callable:
+    def make(
+        slots: int,
+        center_distance: Any,
+        pin_radius: Any,
+        clearance: Any = 0.0,
+        lock_radius: Any = None,
+        depth: Any = None,
+    ) -> Profile:
+        found = geneva(slots, center_distance, pin_radius, clearance=clearance, lock_radius=lock_radius, depth=depth)
+        return getattr(found, part)
+
+    return make
+
+
+WORDS: dict[str, dict[str, Callable]] = {
+    "body": {"body": Body},
+    "joint": {
+        "revolute": Revolute,
+        "prismatic": Prismatic,
+        "cylindrical": Cylindrical,
+        "screw": Screw,
+        "spherical": Spherical,
+        "universal": Universal,
+        "planar": Planar,
+        "free": Free,
+        "fixed": Fixed,
+        "pin_slot": PinSlot,
+        "gear": Gear,
+        "rolling": Rolling,
+        "rack_pinion": RackPinion,
+        "revolute_revolute": RevoluteRevolute,
+        "revolute_spherical": RevoluteSpherical,
+        "revolute_cylindrical": RevoluteCylindrical,
+        "revolute_translational": RevoluteTranslational,
+        "strut": Strut,
+    },
+    "contact": {"contact": Contact},
+    "gauge": {"distance": Distance, "offset": _offset, "angle": Angle},
+    "force": {"spring": Spring, "actuator": Actuator, "load": Load},
+    "profile": {
+        "chain": Profile.chain,
+        "disc": disc,
+        "bore": bore,
+        "eccentric": eccentric,
+        "slot": slot,
+        "polygon": polygon,
+        "table": from_table,
+        "cam": _cam,
+        "cam_follower": _cam_follower,
+        "involute_gear": involute_gear,
+        "involute_flank": involute_flank,
+        "ratchet_wheel": ratchet_wheel,
+        "pawl": pawl,
+        "geneva_wheel": _geneva("wheel"),
+        "geneva_lock": _geneva("lock"),
+        "geneva_pin": _geneva("pin"),
+    },
+    "element": {
+        "point": _point,
+        "line": Line,
+        "arc": Arc,
+        "arc_between": Arc.between,
+        "circle": Circle,
+        "polynomial": Polynomial,
+        "spline": Spline,
+        "spline_through": Spline.through,
+        "involute": Involute,
+        "cam_curve": CamCurve,
+        "deviated": Deviated,
+    },
+    "follower": {"translating": Translating, "oscillating": Oscillating},
+    "tip": {"roller": Roller, "knife": Knife, "flat_face": FlatFace},
+    "segment": {"rise": Rise, "fall": Fall, "dwell": Dwell},
+    "motion law": {"spline": SplineLaw, "polynomial": PolynomialLaw},
+    "contact law": {
+        "hertz": Hertz,
+        "kelvin_voigt": KelvinVoigt,
+        "hunt_crossley": HuntCrossley,
+        "lankarani_nikravesh": LankaraniNikravesh,
+    },
+    "distribution": {
+        "normal": Normal,
+        "uniform": Uniform,
+        "triangular": Triangular,
+        "truncated": Truncated,
+        "beta": Beta,
+        "rayleigh": Rayleigh,
+        "weibull": Weibull,
+    },
+}
+
+# how a key is read, unless it is a number, a row of them, or a formula: by its name, of any constructor
+TEXTS = ("body_a", "body_b", "body", "axis_body", "profile_a", "profile_b", "hold", "moves", "acts", "fixed_in", "kind")
+PARTS = {"follower": "follower", "tip": "tip", "element": "element"}  # a table of that group
+LISTS = {"elements": "element", "programme": "segment"}  # an array of such tables
+FRAMES = ("frame_a", "frame_b", "frame")
+# what may be a function: of which variables
+VARIABLES = {
+    ("spring", "stiffness"): ("x",),
+    ("spring", "damping"): ("v",),
+    ("actuator", "function"): ("x", "v", "t", *(f"s{i + 1}" for i in range(9))),
+    ("actuator", "switches"): ("x", "v", "t"),
+}
+
+
+def keys(group: str, kind: str) -> dict[str, inspect.Parameter]:
+    """The arguments of a constructor that a file may give."""
+    return {k: p for k, p in inspect.signature(WORDS[group][kind]).parameters.items() if k != "name"}

@@ -1,0 +1,1 @@
+"""Model files to learn from: `mbsjax.load` reads them."""

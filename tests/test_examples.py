@@ -1,0 +1,243 @@
+"""The model files that come with the package: each is explained, can be read and assembled, and is what it tells of."""
+
+import importlib.resources
+import json
+import re
+import tomllib
+from math import pi
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import mbsjax as mbs
+from mbsjax import demo
+from mbsjax._reading import Measure
+
+from . import contacts, impacts, latch, mechanisms
+from .test_contact_literature import ORDERS, thesis_pieces
+from .test_dynamics_literature import CASES, squeezer
+
+
+FOLDER = importlib.resources.files("mbsjax") / "examples"
+NAMES = sorted(file.name.removesuffix(".toml") for file in FOLDER.iterdir() if file.name.endswith(".toml"))
+
+
+def text(name: str) -> str:
+    return (FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def example(name: str) -> mbs.Model:
+    with importlib.resources.as_file(FOLDER / f"{name}.toml") as path:
+        return mbs.load(path)
+
+
+def case(name: str) -> dict:
+    return json.loads((CASES / f"{name}.json").read_text())
+
+
+# -- every one -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_explains_itself(name):
+    """It begins with what it is, and tells what each of its parameters means."""
+    lines = text(name).splitlines()
+    head = next(i for i, line in enumerate(lines) if not line.startswith("#"))
+    assert head >= 4 and max(map(len, lines)) <= 120
+    assert any(line.startswith("title = ") for line in lines)
+    start = lines.index("[parameters]") + 1
+    end = next(i for i in range(start, len(lines)) if not lines[i].strip())
+    told = {line.split("=")[0].strip(): line.partition("#")[2].strip() for line in lines[start:end]}
+    assert set(told) == set(tomllib.loads(text(name))["parameters"])
+    assert all(told.values()), [key for key, comment in told.items() if not comment]
+
+
+NO_FORMULAS = ("type", "body", "body_a", "body_b", "profile_a", "profile_b", "on", "title")
+
+
+def formulas(table) -> str:
+    """All texts in a table that may be formulas."""
+    if isinstance(table, dict):
+        return " ".join(formulas(x) for key, x in table.items() if key not in NO_FORMULAS or isinstance(x, dict))
+    if isinstance(table, list):
+        return " ".join(map(formulas, table))
+    return table if isinstance(table, str) else ""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_can_be_read(name):
+    """All of its tables: what varies is a parameter, what is measured is there, what is limited is measured."""
+    model = example(name)
+    assert model.check() and model.title != name
+    mech, file = model.mechanism(), model.document
+    assert {"kinematics", "simulate"} & set(file)
+    used = set(re.findall(r"\w+", formulas(file)))
+    assert set(model.nominal) <= used, "parameters that nothing depends on"
+    assert set(file.get("limits", {})) <= set(file.get("measures", {}))
+    synthesis = file.get("synthesis", {})
+    for names in (file.get("tolerances", {}), synthesis.get("variables", {}), synthesis.get("draw", {})):
+        assert set(names) <= set(model.nominal)
+    for wanted in (synthesis.get("goals", {}), synthesis.get("conditions", {})):
+        for goal in wanted.values():
+            Measure(goal["measure"]).check(mech, model.parameters)
+
+
+MOVED = ("four_bar", "quick_return", "planetary", "bouncing_ball", "four_bar_path", "cam_synthesis")  # further below
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in MOVED])
+def test_an_example_is_assembled(name):
+    """From the estimates of its joints, or those of its analysis."""
+    model = example(name)
+    given = model.document.get("simulate", {})
+    found = mbs.assemble(model.mechanism(), given.get("estimate"))
+    assert float(found.residual) <= 1e-9
+
+
+# -- those that are built in Python too ----------------------------------------------------------------------
+
+
+def thesis_cam() -> mbs.Mechanism:
+    """Table 4.3-1, and a roller that is a disc."""
+    deg = np.deg2rad
+    pieces = [
+        mbs.Polynomial(
+            [terms.get(n, 0.0) for n in ORDERS], ORDERS, deg(a), deg(b), reference=deg(reference), scale=deg(scale)
+        )
+        for a, b, reference, scale, terms in thesis_pieces(10.7148)
+    ]
+    rim = mbs.Profile.chain([mbs.Arc((0.0, 0.0), 50.0, -pi / 2, pi), *pieces], smooth=True)
+    return mbs.Mechanism(
+        [mbs.Body("cam", profiles={"rim": rim}), mbs.Body("follower", profiles={"roller": mbs.disc(5.0)})],
+        [
+            mbs.Revolute("O", "ground", "cam"),
+            mbs.Prismatic("guide", "ground", "follower", start=60.0),
+            mbs.Contact("C", "cam.rim", "follower.roller", active=True),
+        ],
+    )
+
+
+turn = mbs.constant_speed
+BUILT = {
+    "four_bar": (lambda: demo.four_bar(demo.FOUR_BAR), demo.drive()),
+    "slider_crank": (lambda: demo.slider_crank(demo.SLIDER_CRANK), demo.drive()),
+    "cam_roller": (lambda: demo.cam_follower(demo.SPRUNG), {"O": turn(-0.5)}),
+    "thesis_cam_43": (thesis_cam, {"O": turn(-2 * pi)}),
+    "crank_slider_four_bar": (lambda: contacts.heavy_crank_slider(0.0), {"R12": turn(-8.0, pi)}),
+    "geneva": (contacts.geneva_drive, {"A": turn(1.0, pi)}),
+    "ratchet": (contacts.ratchet, {"A": contacts.Swing(jnp.asarray(0.34))}),
+    "latch": (latch.latch, {}),
+    "valve_lifter": (impacts.flat_follower, impacts.turning()),
+    "bouncing_ball": (lambda: impacts.ball(0.5), {}),
+    "squeezer": (lambda: squeezer(case("dyn_andrews_squeezer")["data"]), {}),
+    "spatial_slider_crank": (mechanisms.spatial_slider_crank, {"A": mechanisms.turn(start=pi / 2)}),
+}
+
+
+def close(a, b):
+    """Leaf by leaf."""
+    return bool(eqx.tree_equal(a, b, rtol=1e-12, atol=1e-12))
+
+
+@pytest.mark.parametrize("name", BUILT)
+def test_an_example_is_the_mechanism_it_tells_of(name):
+    model = example(name)
+    mech, drive = model.mechanism(), model.drive()
+    wanted, turned = BUILT[name][0](), BUILT[name][1]
+    assert mech.planar == wanted.planar and close(mech.gravity, wanted.gravity)
+    for part in ("bodies", "joints", "contacts", "gauges"):
+        for found, expected in zip(getattr(mech, part), getattr(wanted, part), strict=True):
+            assert close(found, expected), found.name
+    for found, expected in zip(mech.forces, wanted.forces, strict=True):  # all but their names
+        assert type(found) is type(expected)
+        lone = isinstance(found.on, str)
+        assert found.on == expected.on if lone else found.on.bodies == expected.on.bodies
+        if isinstance(found, mbs.Actuator) and callable(found.function):
+            for given in ((0.1, 2.0, 0.0), (-0.2, -3.0, 0.21), (0.3, 0.5, 0.63)):
+                x, y = (f.function(*map(jnp.asarray, given)) for f in (found, expected))
+                assert float(x) == pytest.approx(float(y), rel=1e-12)
+        else:
+            assert close(jax.tree.leaves(found), jax.tree.leaves(expected)), found.name
+    assert set(drive) == set(turned)
+    for key, t in ((key, t) for key in drive for t in (0.0, 0.37, 2.1)):
+        assert float(drive[key](jnp.asarray(t))) == pytest.approx(float(turned[key](jnp.asarray(t))), abs=1e-12)
+
+
+# -- what they do: closed forms, where no other test looks at it -----------------------------------------------
+
+
+def test_four_bar_obeys_freudenstein():
+    """k1 cos(rocker) - k2 cos(crank) + k3 = cos(crank - rocker)."""
+    model = example("four_bar")
+    p, motion = model.parameters, model.kinematics()
+    crank, rocker = (np.asarray(motion[name].q) for name in "AD")
+    k1, k2 = p["ground"] / p["crank"], p["ground"] / p["rocker"]
+    k3 = (p["crank"] ** 2 + p["rocker"] ** 2 + p["ground"] ** 2 - p["coupler"] ** 2) / (2 * p["crank"] * p["rocker"])
+    np.testing.assert_allclose(k1 * np.cos(rocker) - k2 * np.cos(crank) + k3, np.cos(crank - rocker), atol=1e-12)
+    assert crank[-1] == pytest.approx(2 * pi) and rocker[-1] == pytest.approx(rocker[0], abs=1e-12)
+
+
+def test_quick_return_cuts_twice_as_long_as_it_returns():
+    model = example("quick_return")
+    p, ram = model.parameters, model.kinematics()["P"]
+    psi = np.arcsin(p["crank"] / p["below"])
+    assert p["ratio"] == pytest.approx((pi + 2 * psi) / (pi - 2 * psi)) == pytest.approx(2.0)
+    back = int(jnp.argmin(ram.q))
+    assert int(jnp.argmax(ram.q)) in (0, 24) and back / (24 - back) == pytest.approx(p["ratio"])
+    np.testing.assert_allclose(ram.v[jnp.array([0, back, 24])], 0.0, atol=1e-9)  # it turns back there
+    assert float(jnp.ptp(ram.q)) == pytest.approx(2 * p["lever"] * np.sin(psi), rel=1e-12)
+
+
+def test_planetary_gear_has_the_ratio_of_willis():
+    model = example("planetary")
+    p, motion = model.parameters, model.kinematics()
+    sun, carrier, planet = motion["S"].q, motion["K"].q, motion.orientation("planet").q
+    np.testing.assert_allclose(sun, (1 + p["z_ring"] / p["z_sun"]) * carrier, atol=1e-10)
+    np.testing.assert_allclose(planet, (1 - p["z_ring"] / p["z_planet"]) * carrier, atol=1e-10)
+    assert float(carrier[-1]) == pytest.approx(2 * pi)
+
+
+def test_ball_bounces_until_it_lies():
+    model = example("bouncing_ball")
+    p, sol = model.parameters, model.simulate()
+    e, first = p["restitution"], np.sqrt(2 * p["drop"] / p["g"])
+    events = sol.events.list(sol.mech)
+    hits = [event.t for event in events if event.kind == "impact"]
+    n = np.arange(len(hits))
+    np.testing.assert_allclose(hits, first * (1 + 2 * (e - e ** (n + 1)) / (1 - e)), rtol=1e-9)
+    # it stays where less than the rest speed would be left
+    speed = p["g"] * first * e ** (len(hits) + 1)
+    assert events[-1].kind == "closed" and speed < 1e-4 <= speed / e
+    assert float(sol["height"].q[-1]) == pytest.approx(p["radius"], abs=1e-9)
+    assert float(sol["bounce"].force[-1]) == pytest.approx(p["mass"] * p["g"], rel=1e-9)
+
+
+@pytest.mark.slow
+def test_a_four_bar_is_found_that_passes_five_points():
+    """As near as the best known design."""
+    model = example("four_bar_path")
+    found = mbs.synthesize(model.task(), **model.search())
+    wanted = case("syn_path_case2_timed5")
+    assert found.best.met and found.best.objective <= wanted["best"]["sse"] * (1 + 1e-6)
+    path = model.kinematics({name: found.best.dimensions[name] for name in model.nominal}).point("coupler", "E").q
+    off = np.asarray(path) - np.array(wanted["targets"])
+    assert np.sum(off**2) == pytest.approx(found.best.objective, rel=1e-9)
+
+
+@pytest.mark.slow
+def test_the_smallest_cam_is_at_its_limit():
+    """With the least base circle of the closed form, the measure that the task limits to 30 degrees is largest, and 30,
+    at the cam angle of the closed form; with a smaller one it is larger. The cam is looked at every two degrees."""
+    model = example("cam_synthesis")
+    known = case("cam_motion_laws")["sizing_h20_beta90"]["poly345"]
+    least = known["Rp_30deg"] - model.parameters["roller"]
+    condition = model.document["synthesis"]["conditions"]["pressure"]
+    for base, more in ((least, 0.0), (least - 1.0, 0.5)):
+        motion = model.kinematics({"base": base})
+        pressure = Measure(condition["measure"])(motion, {**model.parameters, "base": base})
+        assert more - 1e-3 <= float(pressure) - condition["upper"] <= 1e-6 + 2 * more
+    steepest = jnp.argmax(motion["guide"].v / motion["guide"].q)
+    assert 360 * float(motion.ts[steepest]) == pytest.approx(known["theta_deg"], abs=1.0)
