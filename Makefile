@@ -4,16 +4,28 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo test lint bench setup clean
+.PHONY: demo test test-long lint docs bench setup clean
 
 demo: $(STAMP)-demo
 	$(BIN)/python -m mbsjax.demo
 
-test: $(STAMP)
+test: $(STAMP) browser
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
+
+test-long: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --durations=15 -m long
+
+# The viewer is tested in Chromium; where there is none and Debian's packages cannot be had, its tests are skipped.
+.PHONY: browser
+browser:
+	@command -v chromium > /dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
+	  || echo "no Chromium: the viewer is not tested in a browser"
+
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

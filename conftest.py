@@ -16,7 +16,9 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 os.environ |= {"JAX_COMPILATION_CACHE_DIR": _CACHE, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}
 # Compiling is most of the time: without the newer way of making fused loops, and with fewer passes over them, the same
 # programs are compiled in half of it.
-_FAST = "--xla_cpu_use_fusion_emitters=false --xla_backend_optimization_level=1"
+_FAST = "--xla_backend_optimization_level=1"
+if jax.version.__version_info__ < (0, 11):  # later ones do not know it, and abort
+    _FAST += " --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{_FAST} {os.environ.get('XLA_FLAGS', '')}".strip()
 
 # Tracing makes many small objects that stay: to look for garbage among them after every 700 takes a fifth of its time.

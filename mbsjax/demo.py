@@ -1,9 +1,10 @@
-"""The main job in one go: `python -m mbsjax.demo` analyses a four-bar, a slider-crank, and a cam with its follower, and
-simulates the cam with a spring that is too weak to keep its follower on it.
+"""The main job in one go: `python -m mbsjax.demo` takes the four-bar of the examples through its motion and its
+tolerances, and simulates the cam of the thesis with a spring that is too weak to keep its follower on it.
 
-Prints a table for each and writes pictures under `out/`.
+Prints a table for each and leaves a report, a page to play the cam, and pictures under `out/`.
 """
 
+import importlib.resources
 import itertools
 import pathlib
 import sys
@@ -14,6 +15,8 @@ import jax
 import jax.numpy as jnp
 
 import mbsjax as mbs
+
+from ._prepare import prepare
 
 
 def four_bar(p: dict) -> mbs.Mechanism:
@@ -73,42 +76,6 @@ def drive() -> dict:
     return {"A": mbs.constant_speed(1.0)}
 
 
-def analyse(build, p: dict, output: str, ts: jax.Array) -> tuple[mbs.Motion, dict]:
-    """The motion over one turn, and the sensitivity of its largest output to every dimension."""
-    motion = mbs.kinematics(build(p), drive(), ts)
-    peak = int(jnp.argmax(motion[output].q))
-
-    def largest(p: dict) -> jax.Array:
-        return mbs.kinematics(build(p), drive(), ts, throw=False)[output].q[peak]
-
-    return motion, jax.jit(jax.grad(largest))(p)
-
-
-def table(title: str, motion: mbs.Motion, output: str, slopes: dict) -> None:
-    print(f"\n{title}\n{motion.mech}\n")
-    print(f"  {'crank [deg]':>12}{output:>14}{'rate':>14}{'second rate':>14}{'E x':>12}{'E y':>12}")
-    track, point = motion[output], motion.point(motion.mech.links[2], "E").q
-    for i in range(0, len(motion.ts), 60):
-        row = (track.q[i], track.v[i], track.a[i], *point[i])
-        print(
-            f"  {jnp.rad2deg(motion['A'].q[i]):12.0f}"
-            + "".join(f"{x:{w}.6f}" for x, w in zip(row, (14, 14, 14, 12, 12)))
-        )
-    print(f"  largest loop residual {float(motion.residual.max()):.1e}")
-    print(f"  d(largest {output})/d(dimension): " + ", ".join(f"{k} {float(v):+.6f}" for k, v in slopes.items()))
-
-
-def cam_table(motion: mbs.Motion) -> None:
-    print(f"\nCam with a roller follower (thesis 4.4) over one turn\n{motion.mech}\n")
-    events, guide = motion.events, motion.mech.freedoms("guide")[0]
-    assert events is not None
-    print(f"  {'t':>12}{'lift':>12}{'rate':>12}{'second rate before':>20}{'after':>12}   event")
-    for i, event in enumerate(events.list(motion.mech)):
-        row = (events.q[i, guide], events.v_after[i, guide], events.a_before[i, guide], events.a_after[i, guide])
-        numbers = "".join(f"{float(x):{w}.6f}" for x, w in zip(row, (12, 12, 20, 12)))
-        print(f"  {event.t:12.6f}{numbers}   {event.before[0][1]} -> {event.after[0][1]}")
-
-
 def lost_contact(p: dict, outputs: int = 721) -> mbs.Solution:
     """One turn of the cam at 0.5 rad/s under a spring that is too weak."""
     drive = {"O": mbs.constant_speed(-0.5)}
@@ -141,120 +108,64 @@ def return_date(k: Any) -> jax.Array:
     return log.t[jnp.argmax(hits)]
 
 
-def draw_lost_contact(path: pathlib.Path, sol: mbs.Solution, kept: mbs.Motion) -> None:
-    """Lift, gap and contact force, with the events."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(3, 1, figsize=(9, 9), sharex=True, layout="constrained")
-    contact, log = sol["C23"], sol.events
-    assert isinstance(contact, mbs.ContactForce)
-    axes[0].plot(kept.ts, kept["guide"].q, color="0.7", label="cam: lift of a follower that stays on")
-    axes[0].plot(sol.ts, sol["guide"].q, color="tab:blue", label="follower")
-    axes[1].plot(sol.ts, contact.gap, color="tab:green", label="gap q3")
-    axes[2].plot(sol.ts, contact.force, color="tab:red", label="contact force")
-    axes[2].plot(sol.ts, jnp.where(contact.active, contact.static, jnp.nan), "--", color="0.5", label="its static part")
-    for i, event in enumerate(log.list(sol.mech)):
-        style = {"impact": ("tab:red", "-"), "closed": ("k", "-"), "released": ("tab:green", "-")}
-        color, line = style.get(event.kind, ("0.8", ":"))
-        for axis in axes:
-            axis.axvline(event.t, color=color, lw=0.7, ls=line)
-        if event.kind in style:
-            axes[0].annotate(event.kind, (event.t, float(log.q[i, 1])), rotation=60, fontsize=7)
-    for axis in axes:
-        axis.grid(alpha=0.3)
-        axis.legend(loc="upper right")
-    axes[0].set(title=f"Cam of the thesis 4.4 with a weak spring (k = {SPRUNG['k']})")
-    axes[2].set(xlabel="time", xlim=(0, float(sol.ts[-1])))
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+def motion_table(title: str, motion: mbs.Motion) -> None:
+    print(f"\n{title}: rocker angle D over one turn of the crank\n{motion.mech}\n")
+    print(f"  {'crank [deg]':>12}{'D':>14}{'rate':>14}{'second rate':>14}{'E x':>12}{'E y':>12}")
+    track, point = motion["D"], motion.point("coupler", "E").q
+    for i in range(0, len(motion.ts), 60):
+        row = (track.q[i], track.v[i], track.a[i], *point[i])
+        print(
+            f"  {jnp.rad2deg(motion['A'].q[i]):12.0f}"
+            + "".join(f"{x:{w}.6f}" for x, w in zip(row, (14, 14, 14, 12, 12)))
+        )
+    print(f"  largest loop residual {float(motion.residual.max()):.1e}")
 
 
-def draw_cam(left, right, motion: mbs.Motion) -> None:
-    """The cam in the position of one output, its roller, the contact and its normal; the lift with its events."""
-    i = 75
-    turned = motion["O"].q[i]
-    R = jnp.array([[jnp.cos(turned), jnp.sin(turned)], [-jnp.sin(turned), jnp.cos(turned)]])
-    rim, roller = (motion.mech.body(b).profiles[n] for b, n in (("cam", "rim"), ("follower", "roller")))
-    outline = jax.vmap(lambda q: rim(q).position)(jnp.linspace(0, len(rim.kinds) - 1e-6, 800)) @ R
-    left.fill(*outline.T, color="tab:blue", alpha=0.2, ec="tab:blue")
-    circle = jax.vmap(lambda q: roller(q).position)(jnp.linspace(0, 1, 200)) + motion.point("follower").q[i]
-    left.fill(*circle.T, color="tab:gray", alpha=0.3, ec="k")
-    contact = motion["C23"]
-    assert isinstance(contact, mbs.ContactTrack)
-    left.plot(*contact.point[i], "o", color="tab:red", label="contact and its normal")
-    left.quiver(*contact.point[i], *contact.normal[i], color="tab:red", scale=8, width=0.006)
-    left.plot(0, 0, "k+")
-    left.set(title="Cam", aspect="equal", xlabel="x", ylabel="y")
-    left.legend(loc="upper right")
-    right.plot(motion.ts, motion["guide"].q, label="guide: lift")
-    right.plot(motion.ts, motion["guide"].v, label="guide: rate")
-    events = motion.events
-    assert events is not None
-    n = int(events.count)
-    for t in events.t[:n]:
-        right.axvline(float(t), color="tab:red", lw=0.7, ls=":")
-    right.plot(events.t[:n], events.q[:n, 1], "o", color="tab:red", label="element ends")
-    right.set(xlabel="time", xlim=(0, float(motion.ts[-1])))
-    right.grid(alpha=0.3)
-    right.legend()
-
-
-def picture(path: pathlib.Path, motions: dict[str, tuple[mbs.Motion, str]], cam: mbs.Motion) -> None:
+def pictures(folder: pathlib.Path, motion: mbs.Motion, sol: mbs.Solution) -> list[pathlib.Path]:
     import matplotlib
 
     matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
+    from mbsjax import plots
 
-    figure, axes = plt.subplots(2, len(motions) + 1, figsize=(16, 8), layout="constrained")
-    draw_cam(axes[0, -1], axes[1, -1], cam)
-    for (left, right), (title, (motion, output)) in zip(axes.T, motions.items()):
-        corners = [motion.point(body).q for body in motion.mech.links[1:]]
-        tip = motion.point(*_tip(motion)).q
-        line = jnp.stack([corners[0], corners[1], tip, corners[2]], 1)
-        for i in range(0, len(motion.ts) - 1, 30):
-            left.plot(*line[i].T, "o-", color="tab:blue", alpha=0.15 + 0.85 * (i == 30), markersize=4)
-        left.plot(*motion.point(motion.mech.links[2], "E").q.T, color="tab:red", label="point E of the coupler")
-        left.set(title=title, aspect="equal", xlabel="x", ylabel="y")
-        left.legend()
-        for name, values in zip(("value", "rate", "second rate"), motion[output]):
-            right.plot(jnp.rad2deg(motion["A"].q), values, label=f"{output}: {name}")
-        right.set(xlabel="crank angle [deg]", xlim=(0, 360))
-        right.grid(alpha=0.3)
-        right.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-
-
-def _tip(motion: mbs.Motion) -> tuple[str, tuple]:
-    """The far end of the coupler: where joint C sits on it."""
-    frame = motion.mech.joint("C").frame_a
-    assert isinstance(frame, mbs.PlanarFrame)
-    return motion.mech.links[2], (frame.x, frame.y)
+    linkage = plots.path(motion, "coupler", "E", axes=plots.ghosts(motion, 12))
+    drawn = {
+        "four_bar": linkage,
+        "cam": plots.mechanism(sol, 150),
+        "contact_loss": plots.switching(sol, "C23")[0],
+        "contacts": plots.contacts(sol),
+    }
+    paths = [folder / f"{name}.png" for name in drawn]
+    for path, axes in zip(paths, drawn.values()):
+        axes.figure.savefig(path, dpi=150)
+    return paths
 
 
 def main() -> int:
-    jax.config.update("jax_enable_x64", True)
-    jax.config.update("jax_compilation_cache_dir", str(pathlib.Path(".cache") / "jax"))
+    prepare(pathlib.Path(".cache") / "jax")
     start = time.perf_counter()
-    ts = jnp.linspace(0.0, 2 * jnp.pi, 361)
-    rocker, rocker_slopes = analyse(four_bar, FOUR_BAR, "D", ts)
-    table("Four-bar: rocker angle D over one turn of the crank", rocker, "D", rocker_slopes)
-    slider, slider_slopes = analyse(slider_crank, SLIDER_CRANK, "P", ts)
-    table("Slider-crank: slider travel P over one turn of the crank", slider, "P", slider_slopes)
-    cam = mbs.kinematics(cam_follower(CAM), {"O": mbs.constant_speed(-0.5)}, 2 * ts)
-    cam_table(cam)
+    folder = pathlib.Path("out")
+    folder.mkdir(exist_ok=True)
+    file = importlib.resources.files("mbsjax") / "examples" / "four_bar.toml"
+    model = mbs.loads(file.read_text(encoding="utf-8"), source="four_bar.toml")
+    motion = model.kinematics()
+    motion_table(model.title, motion)
+    print(f"  first result after {time.perf_counter() - start:.1f} s", flush=True)
+
+    report = mbs.tolerance(model.study(), samples=4096, second=False, worst=False)
+    print(f"\n{report['contributors of swing']}\n\n{report['classes of samples']}", flush=True)
+
     sol = lost_contact(SPRUNG)
     event_table(sol)
     date, slope = jax.jvp(return_date, (jnp.asarray(SPRUNG["k"]),), (jnp.ones(()),))
     print(f"  it first comes back at t = {float(date):.9f}; d(that)/dk = {float(slope):+.6f}")
-    path = pathlib.Path("out") / "demo.png"
+
+    written = [mbs.view(sol, title="Cam of the thesis 4.4 with a weak spring").save(folder / "cam.html")]
     try:
-        picture(path, {"Four-bar": (rocker, "D"), "Slider-crank": (slider, "P")}, cam)
-        draw_lost_contact(path.with_name("lost_contact.png"), sol, cam)
-        print(f"\npictures: {path}, {path.with_name('lost_contact.png')}")
+        written.insert(0, report.to_html(folder / "tolerances.html", title=model.title))
+        written += pictures(folder, motion, sol)
     except ImportError:
-        print('\nno picture: matplotlib is missing (pip install "mbsjax[plots]")')
+        print('\nno pictures and no report page: matplotlib is missing (pip install "mbsjax[plots]")')
+    print("\nreport, viewer and pictures:", *written, sep="\n  ")
     print(f"done in {time.perf_counter() - start:.1f} s")
     return 0
 

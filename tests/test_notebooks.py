@@ -8,7 +8,10 @@ from nbclient import NotebookClient
 
 
 # these are run by tests that look at what they find
-ELSEWHERE = ("tolerance_cam", "synthesis_cam", "synthesis_path")
+ELSEWHERE = (
+    "tolerance_cam", "synthesis_cam", "synthesis_path", "contact_loss", "latch", "sensitivities", "monte_carlo",
+    "identification",
+)  # fmt: skip
 NOTEBOOKS = [
     path
     for path in sorted((pathlib.Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))

@@ -17,7 +17,7 @@ def run(p):
                         max_events=12, throw=False)  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_dimensions_are_identified_from_nine_event_times():
     """Formed, arc to point to arc, broken, twice, and formed again: five dimensions, each off by a hundredth, are found
     again from these dates."""

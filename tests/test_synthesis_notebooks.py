@@ -8,7 +8,7 @@ from tests.notebook import told
 from tests.tolerances import case
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_spline_cam_keeps_contact_where_the_cam_of_the_thesis_jumps(tmp_path):
     names = told("synthesis_cam", tmp_path)
     # the speed at which it jumps, by the force, is the one from which the simulation throws it off

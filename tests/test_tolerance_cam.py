@@ -8,6 +8,7 @@ from tests import notebook
 
 
 STEP = 1e-4
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,6 @@ def told():
     return names
 
 
-@pytest.mark.slow
 def test_first_order_agrees_with_samples_where_the_sequence_is_constant(told):
     report = told["report"]
     tally, first, second = report.sample.tally, report.first, report.second
@@ -42,7 +42,6 @@ def test_first_order_agrees_with_samples_where_the_sequence_is_constant(told):
     assert np.all(left < 0.1), left
 
 
-@pytest.mark.slow
 def test_lift_off_at_a_corner_depends_on_the_cam_alone(told):
     """The roller passes from the first flank to its end when the flank's normal through that corner meets the axis."""
     study, first = told["study"], told["report"].first
@@ -63,14 +62,12 @@ def test_lift_off_at_a_corner_depends_on_the_cam_alone(told):
         np.testing.assert_allclose(first.slopes[k, names.index(name)], slope, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.slow
 def test_slopes_are_differences_also_where_two_events_happen_at_once(told):
     """At the corner, the contact goes on to the point and is released from it in the same instant."""
     above, below = np.split(told["beside"], 2)
     np.testing.assert_allclose(told["report"].first.slopes.T, (above - below) / (2 * STEP), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.slow
 def test_wider_tolerances_change_the_sequence(told):
     wide = told["wide"]
     p, error = wide.tally.changed

@@ -1,0 +1,192 @@
+"""The documentation: it builds without a warning, leaves no public name out, and its examples print what it says."""
+
+import ast
+import contextlib
+import importlib.util
+import io
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import mbsjax as mbs
+from mbsjax._cli import main
+from mbsjax._file import GOALS, KEYS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
+from mbsjax._file_words import WORDS
+from mbsjax._formula import CONSTANTS, FUNCTIONS
+
+
+ROOT = pathlib.Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+_FENCE = re.compile(r"^```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]*)\")?\n(?P<text>.*?)^```$", re.S | re.M)
+_SKIPPED = "<!-- not run -->\n"
+
+
+def _pages() -> list[str]:
+    """The pages with examples."""
+    return [p.relative_to(DOCS).as_posix() for p in sorted(DOCS.rglob("*.md")) if "```python\n" in p.read_text()]
+
+
+def _examples(page: str) -> list[tuple[str, str | None]]:
+    """The examples of a page, each with what it prints, where the page tells. Files that it shows with a title are
+    written to the working folder."""
+    text, found = (DOCS / page).read_text(), []
+    blocks = list(_FENCE.finditer(text))
+    for block, after in zip(blocks, [*blocks[1:], None]):
+        if block["title"]:
+            pathlib.Path(block["title"]).write_text(block["text"])
+        if block["kind"] != "python" or text[: block.start()].endswith(_SKIPPED):
+            continue
+        told = after is not None and after["kind"] == "text" and not text[block.end() : after.start()].strip()
+        found.append((block["text"], after["text"] if after is not None and told else None))
+    return found
+
+
+def _same(told: str, printed: str) -> bool:
+    """Whether two texts are the same, numbers to the digits that are told."""
+    a, b = (re.split(r"[\s,\[\](){}]+", text.strip(" \n[](){}")) for text in (told, printed))
+    if len(a) != len(b):
+        return False
+    for x, y in zip(a, b):
+        try:
+            u, v = float(x), float(y)
+        except ValueError:
+            if x != y:
+                return False
+        else:
+            digits, _, power = x.partition(".")[2].partition("e")
+            unit = 10.0 ** (int(power or 0) - len(digits)) if "." in x else 0.0
+            if not np.isclose(u, v, rtol=0, atol=1.01 * unit, equal_nan=True):
+                return False
+    return True
+
+
+def test_numbers_are_compared_to_the_digits_told():
+    assert _same("[1.25 nan] as 'text' 3.0", "[1.2501, nan] as 'text' 3.0")
+    assert _same("-2.5e-05 7", "-2.49e-05 7") and not _same("-2.5e-05 7", "-2.2e-05 7")
+    assert not _same("1.25", "1.27")
+    assert not _same("1.25 a", "1.25 b")
+    assert not _same("1.25", "1.25 1.25")
+
+
+@pytest.mark.parametrize("page", _pages())
+def test_examples_print_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    for k, (code, told) in enumerate(_examples(page)):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, f"{page}, example {k}", "exec"), names)
+        if told is not None:
+            assert _same(told, out.getvalue()), f"{page}, example {k} prints\n{out.getvalue()}"
+
+
+def _model_files() -> list[str]:
+    texts = [p.read_text() for p in sorted(DOCS.rglob("*.md"))]
+    return [block["text"] for text in texts for block in _FENCE.finditer(text) if block["kind"] == "toml"]
+
+
+def test_model_files_in_the_pages_are_good():
+    files = _model_files()
+    assert files
+    for text in files:
+        assert mbs.loads(text).check()
+
+
+def test_page_of_model_files_leaves_no_key_and_no_type_out():
+    text = (DOCS / "model_file.md").read_text()
+    words = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`+([^`\n]+)`+", text))))
+    types = {kind for group, kinds in WORDS.items() if group not in ("body", "contact") for kind in kinds}
+    keys = {*KEYS, *KINEMATICS, *SIMULATE, *SYNTHESIS, *SOLVERS, *GOALS, *FUNCTIONS, *CONSTANTS}
+    assert not (types | keys) - words
+
+
+def test_page_of_the_command_line_leaves_no_command_and_no_option_out():
+    words = set(re.findall(r"`([^`\n]+)`", (DOCS / "command_line.md").read_text()))
+    words = {word for words in words for word in words.split()}
+    for name, command in main.commands.items():
+        assert name in words
+        for option in [x for p in (*command.params, *main.params) for x in (*p.opts, *p.secondary_opts)]:
+            assert option in words or not option.startswith("-"), f"{option} of {name}"
+
+
+def test_commands_in_the_pages_are_commands():
+    text = "".join(p.read_text() for p in sorted(DOCS.rglob("*.md")))
+    given = re.findall(r"^mbsjax ([a-z]+)((?: (?!#)\S+)*)", text, re.M)
+    assert len(given) > 5
+    for name, rest in given:
+        known = {x for p in main.commands[name].params for x in (*p.opts, *p.secondary_opts)}
+        assert {x for x in rest.split() if x.startswith("-")} <= known, f"mbsjax {name}{rest}"
+
+
+def test_check_prints_what_the_tutorial_says(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _examples("tutorials/files.md")  # writes the file
+    told = re.search(
+        r"```sh\nmbsjax check (\S+)\n```\n\n```text\n(.*?)```", (DOCS / "tutorials/files.md").read_text(), re.S
+    )
+    assert told is not None
+    done = CliRunner().invoke(main, ["--cache", os.environ["JAX_COMPILATION_CACHE_DIR"], "check", told[1]])
+    assert done.exit_code == 0 and done.output.strip() == told[2].strip()
+
+
+def _public(module: str = "__init__") -> set[str]:
+    tree = ast.parse((ROOT / "mbsjax" / f"{module}.py").read_text())
+    return {x.asname for node in tree.body if isinstance(node, ast.ImportFrom) for x in node.names if x.asname}
+
+
+def test_no_public_name_is_missing_from_the_reference():
+    listed = [x for p in (DOCS / "api").glob("*.md") for x in re.findall(r"^::: mbsjax\.(\w+)$", p.read_text(), re.M)]
+    assert not _public().symmetric_difference(listed), "the names of mbsjax/__init__.py and of docs/api differ"
+    assert len(listed) == len(set(listed)), "a name stands twice in docs/api"
+
+
+def test_gallery_shows_every_picture():
+    pictures = {p.name for p in (DOCS / "gallery").glob("*.*") if p.suffix in (".svg", ".png")}
+    shown = re.findall(r"\]\(gallery/(\S+)\)", (DOCS / "gallery.md").read_text())
+    assert sorted(shown) == sorted(pictures)
+
+
+def test_examples_in_docstrings_become_blocks_of_code():
+    spec = importlib.util.spec_from_file_location("doctests", DOCS / "doctests.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = module.fenced(mbs.simulate.__doc__)
+    inside = re.findall(r"```pycon\n(.*?)```", text, re.S)
+    assert text.count("```") == 2 * len(inside) > 0
+    assert sum(part.count(">>> ") for part in inside) == text.count(">>> ")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("mkdocs")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+def test_pages_build_without_a_warning_and_fetch_nothing(site):
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) >= len(list(DOCS.rglob("*.md")))
+    for page in pages:
+        sources = re.findall(r'<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)="(https?:[^"]*)"', page.read_text())
+        assert not [x for x in sources if "canonical" not in x], f"{page.name} fetches {sources}"
+
+
+def test_every_public_name_has_a_place_with_words(site):
+    text = "".join(p.read_text() for p in (site / "api").glob("*.html"))
+    for name in _public() | {f"plots.{name}" for name in _public("plots")}:
+        heading = re.search(rf'id="mbsjax\.{re.escape(name)}"(.*?)(?=<h[234] |\Z)', text, re.S)
+        assert heading is not None, name
+        words = re.sub(r"<[^>]+>", " ", heading[1].split('class="doc doc-contents', 1)[-1])
+        assert len(words.split()) > 3, f"{name} has no description"
