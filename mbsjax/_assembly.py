@@ -38,6 +38,13 @@ class Assembly(eqx.Module):
     def configuration(self) -> Configuration:
         return Configuration(self.mech, self.q)
 
+    def __repr__(self) -> str:
+        if not is_concrete(self.q):
+            return f"Assembly of the coordinates {', '.join(self.mech.coordinates)}"
+        found = ", ".join(f"{j.name} = {_shown(self[j.name])}" for j in self.mech.joints if j.start.size)
+        told = "assembled" if bool(self.result == RESULTS.successful) else RESULTS[self.result]
+        return f"{told}, residual {float(self.residual):.1e}, {int(self.steps)} steps: {found}"
+
     def __getitem__(self, name: str) -> Array:
         """The coordinate(s) of a joint, one coordinate, the reading of a gauge, or q1, q2, q3 of a contact."""
         return self.configuration[name]
@@ -49,6 +56,10 @@ class Assembly(eqx.Module):
     def pose(self, body: str) -> Array:
         """The pose of a body in ground, a 4x4 matrix."""
         return self.configuration.pose(body)
+
+
+def _shown(x: Array) -> str:
+    return f"{float(x):.9g}" if x.ndim == 0 else str([float(f"{float(v):.9g}") for v in x])
 
 
 def assemble(

@@ -141,13 +141,17 @@ def _from_dyn(file: pathlib.Path) -> str:
     return dumps(dyn.mech, title=dyn.name, simulate={"t1": float(dyn.time), "outputs": outputs, **first})
 
 
-def _folder(output: pathlib.Path | None, file: pathlib.Path, command: str, overwrite: bool) -> pathlib.Path:
+def _folder(
+    output: pathlib.Path | None, file: pathlib.Path, command: str, overwrite: bool, make: bool = False
+) -> pathlib.Path:
+    """Where results go: refused at once if it may not be used, made when there are some."""
     folder = output or pathlib.Path(f"{file.stem}_{command}")
     if folder.exists() and not folder.is_dir():
         raise click.UsageError(f"{folder} is not a folder")
     if folder.exists() and any(folder.iterdir()) and not overwrite:
         raise click.UsageError(f"the folder {folder} is not empty: name another one by -o, or say --overwrite")
-    folder.mkdir(parents=True, exist_ok=True)
+    if make:
+        folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
@@ -243,23 +247,39 @@ _FORMAT = click.option(
 
 def _run(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str, of: str) -> None:
     model = _load(file, changes)
-    folder = _folder(output, file, of, overwrite)
-    with _working(of):
-        run = model.run(of, throw=False)
+    _folder(output, file, of, overwrite)
+    run, problem = _reached(model, of)
+    folder = _folder(output, file, of, overwrite, make=True)
     OUT.print(run, markup=False)
+    _measures(model, run)
     table = run.to_csv(folder / "results.csv") if kind == "csv" else run.to_parquet(folder / "results.parquet")
     with _working("pictures"):
         written = [table, *_pictures(run, folder), _viewed(model, run).save(folder / "view.html")]
     _wrote(*written)
-    _judge(run)
+    if problem:
+        raise RuntimeError(problem)
 
 
-def _judge(run: Any) -> None:
-    """Raises where a run did not reach its end."""
-    from ._results import RESULTS
+def _reached(model: "Model", of: str) -> tuple[Any, str]:
+    """A run, and why it ended before its time, if it did. Where it cannot even begin, the complaint of the library."""
+    from ._file_read import FileError
 
-    if bool(run.result != RESULTS.successful):
-        raise RuntimeError(f"at t = {float(run.stopped_at):.9g}: {RESULTS[run.result]}")
+    with _working(of):
+        try:
+            return model.run(of), ""
+        except FileError as error:
+            if not isinstance(error.__cause__, RuntimeError):
+                raise
+            return model.run(of, throw=False), str(error)
+
+
+def _measures(model: "Model", run: Any) -> None:
+    from ._table import Table
+
+    rows = [(name, _told(x)) for name, x in model.measured(run).items()]
+    if rows:
+        OUT.print()
+        _show(Table("measures", ("name", "value"), rows))
 
 
 def _viewed(model: "Model", run: Any) -> Any:
@@ -337,12 +357,12 @@ def view(file: pathlib.Path, changes: tuple, of: str | None, output: Any, overwr
     model = _load(file, changes)
     path = _new(output or pathlib.Path(f"{file.stem}.html"), overwrite)
     of = of or ("simulate" if "simulate" in model.document else "kinematics")
-    with _working(of):
-        run = model.run(of, throw=False)
+    run, problem = _reached(model, of)
     _wrote(_viewed(model, run).save(path))
     if show:
         click.launch(str(path))
-    _judge(run)
+    if problem:
+        raise RuntimeError(problem)
 
 
 def _new(path: pathlib.Path, overwrite: bool) -> pathlib.Path:
@@ -379,11 +399,12 @@ def tolerance(
     from ._report import tolerance as analyse
 
     model = _load(file, changes)
-    folder = _folder(output, file, "tolerance", overwrite)
+    _folder(output, file, "tolerance", overwrite)
     with _working("the nominal mechanism"):
         study = model.study()
     with _working("tolerances"):
         report = analyse(study, samples=samples, seed=seed, second=second, worst=worst)
+    folder = _folder(output, file, "tolerance", overwrite, make=True)
     for table in report.tables:
         _show(table)
     _wrote(*report.to_csv(folder), report.to_json(folder / "report.json"))
@@ -474,7 +495,7 @@ def synthesize(
     from ._synthesize import synthesize as search
 
     model = _load(file, changes)
-    folder = _folder(output, file, "synthesize", overwrite)
+    _folder(output, file, "synthesize", overwrite)
     options = model.search()
     options |= {k: x for k, x in (("starts", starts), ("seed", seed)) if x is not None}
     with _working("the task"):
@@ -484,6 +505,7 @@ def synthesize(
     OUT.print(found, markup=False)
     if not found.designs:
         raise RuntimeError("no start led to a design")
+    folder = _folder(output, file, "synthesize", overwrite, make=True)
     _show(found.table())
     _show(found.before_and_after())
     (folder / "designs.csv").write_text(found.table(len(found.designs)).to_csv())

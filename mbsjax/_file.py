@@ -17,7 +17,8 @@ from ._file_read import FileError, Reader, Watch, mechanism, parameters
 from ._formula import Formula
 from ._goal import Match, Minimax, Minimise, Within
 from ._kinematics import Motion, kinematics
-from ._mechanism import Mechanism
+from ._mechanism import Mechanism, unknown
+from ._precision import is_concrete
 from ._reading import Measure
 from ._simulate import simulate
 from ._solution import Solution
@@ -155,6 +156,12 @@ class Model:
         ts = self._times(reader, table, "simulate")
         return first, float(ts[-1]), float(ts[-1] - ts[-2])
 
+    def measured(self, run: Any) -> dict[str, Any]:
+        """What its `[measures]` are of a motion or a simulation, by name."""
+        reader = self._reader(None)
+        table = self._measures(reader, self.document.get("measures", {}), ("measures",))
+        return {n: reader.guarded(("measures", n), f, run, reader.numbers) for n, f in table.items()}
+
     def run(self, of: str, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Any:
         """One of its analyses by name, `"kinematics"` or `"simulate"`."""
         return (self.kinematics if of == "kinematics" else self.simulate)(given, throw=throw)
@@ -175,8 +182,7 @@ class Model:
         for name, x in self._needed(reader, "tolerances").items():
             path = ("tolerances", name)
             if name not in nominal:
-                free = ", ".join(nominal) or "none"
-                raise reader.wrong(f"there is no parameter {name!r} that is a number; there are {free}", path)
+                raise reader.wrong(f"there is {unknown('parameter that is a number', name, list(nominal))}", path)
             tolerances[name] = reader.made("distribution", x, path) if isinstance(x, dict) else reader.number(x, path)
         measures = self._measures(reader, self._needed(reader, "measures"), ("measures",))
         bounds = reader.table(self.document.get("limits", {}), ("limits",))
@@ -249,7 +255,7 @@ class Model:
     def check(self) -> list[str]:
         """Reads every table of the file, and says what it holds; raises a [`mbsjax.FileError`][] where one is wrong."""
         mech, drive = self.mechanism(), self.drive()
-        known = [*mech.coordinates, *(j.name for j in mech.joints), *(g.name for g in mech.gauges)]
+        known = list(dict.fromkeys([*mech.coordinates, *(j.name for j in mech.joints), *(g.name for g in mech.gauges)]))
         self._reader(None).only(drive, known, ("drive",))
         found = [f"{len(self.parameters)} parameters", f"{len(mech.links) - 1} moving bodies"]
         found += [f"{len(drive)} drivers"] * bool(drive)
@@ -344,6 +350,8 @@ class Model:
         if len(pair) != 2:
             raise reader.wrong(f"a pair [lower, upper] is expected, got {len(pair)} number(s)", path)
         low, high = (reader.number(x, path) for x in pair)
+        if is_concrete(low, high) and not np.all(np.asarray(low) < np.asarray(high)):
+            raise reader.wrong(f"the limits are in the wrong order: {low!r}, {high!r}", path)
         return tuple(None if np.ndim(x) == 0 and not np.isfinite(x) else x for x in (low, high))  # pyright: ignore
 
 

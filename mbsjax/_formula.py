@@ -221,7 +221,8 @@ class Formula(eqx.Module):
     def __init__(self, text: str, variables: Sequence[str], known: Mapping[str, Any]):
         self.text, self.variables, self.tree = text, tuple(variables), parse(text)
         wanted = [name for name in names(self.tree) if name not in self.variables]
-        self.numbers = {name: as_float(known_number(name, known, text), f"{name!r}") for name in wanted}
+        every = {**known, **dict.fromkeys(self.variables)}
+        self.numbers = {name: as_float(known_number(name, every, text), f"{name!r}") for name in wanted}
 
     def __call__(self, *given: Any) -> Any:
         here: dict[str, Any] = {**self.numbers, **dict(zip(self.variables, given))}

@@ -71,7 +71,7 @@ class Motion(AbstractRun):
         lines = [f"Motion at {len(self.ts)} times of the coordinates {names}"]
         if is_concrete(self.q):
             lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
-            lines.append(f"  largest residual {float(np.nanmax(self.residual, initial=0.0)):.1e}")
+            lines.append(f"  largest residual {float(np.nan_to_num(self.residual).max(initial=0.0)):.1e}")
             lines += [f"  passed a bifurcation at t = {t:.9g}" for t in self.bifurcations()]
             if self.events is not None:
                 lines += [f"  {event}" for event in self.events.list(self.mech)]

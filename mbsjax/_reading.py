@@ -68,6 +68,7 @@ def address(mech: Mechanism, name: str, parameters: Any = ()) -> tuple[str, ...]
     if body in mech.links and point in mech.body(body).points and last in _POINT:
         return "point", body, point, last
     known = [*parameters, "t", *whole, *(c.name for c in mech.contacts), *mech.links]
+    known += [f"{b.name}.{point}.{what}" for b in mech.bodies for point in b.points for what in ("x", "y")]
     raise ValueError(unknown("reading", name, known))
 
 

@@ -64,7 +64,8 @@ class AbstractRun(eqx.Module):
 
     def columns(self) -> dict[str, np.ndarray]:
         """All there is to read by name, a column each: `t`; `A.q`, `A.v`, `A.a` of every coordinate and gauge; of
-        rotations in space their Euler parameters `ball.e0`, ...; of contacts `C.gap`, `C.active`, `C.force`."""
+        rotations in space their Euler parameters `ball.e0`, ...; of points of interest `rod.E.x`, ...; of contacts
+        `C.gap`, `C.active`, `C.force`."""
         found: dict[str, Any] = {"t": self.ts}
         for joint in self.mech.joints:
             rows = self.mech.stored(joint.name)
@@ -76,6 +77,10 @@ class AbstractRun(eqx.Module):
             found |= {f"{name}.{rate}": values[:, k] for k, name in enumerate(self.mech.coordinates)}
         for gauge in self.mech.gauges:
             found |= {f"{gauge.name}.{rate}": x for rate, x in zip("qva", self[gauge.name])}
+        for body in self.mech.bodies:
+            for point in body.points:
+                rows = self.point(body.name, point).q.T
+                found |= {f"{body.name}.{point}.{axis}": row for axis, row in zip("xyz", rows)}
         for contact in self.mech.contacts:
             track = self.contact(contact.name)
             found |= {f"{contact.name}.q{k + 1}": track.q[:, k] for k in range(2)}

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array
 
 from . import frames
+from ._gauge import Distance
 from ._groups import SE2, SE3
 from ._joint.joint import Joint
 from ._mechanism import Mechanism
@@ -42,11 +43,12 @@ class Shape(NamedTuple):
     outlines: list[Outlined]
     marks: list[Mark]
     points: dict[str, np.ndarray]
+    ends: list[np.ndarray]  # of rods: of distances that are held
 
     @property
     def skeleton(self) -> np.ndarray:
         """The places of joints and points of interest, those that are farthest apart first and last."""
-        places = [m.place for m in self.marks] + list(self.points.values())
+        places = [m.place for m in self.marks] + list(self.points.values()) + self.ends
         every = np.unique(np.round(np.array(places), 12), axis=0) if places else np.zeros((0, 2))
         if len(every) < 3:
             return every
@@ -72,7 +74,14 @@ def shapes(mech: Mechanism, fineness: int = 2) -> list[Shape]:
             if owner == name
         ]
         points = {key: np.resize([*np.asarray(p), 0.0], dim) for key, p in body.points.items()}
-        found.append(Shape(name, outlines, marks, points))
+        ends = [
+            np.resize([*np.asarray(place), 0.0], dim)
+            for gauge in mech.gauges
+            if isinstance(gauge, Distance) and gauge.value is not None
+            for owner, place in zip(gauge.bodies, (gauge.point_a, gauge.point_b))
+            if owner == name
+        ]
+        found.append(Shape(name, outlines, marks, points, ends))
     return found
 
 

@@ -110,7 +110,7 @@ def simulate(
         check_begin(mech, plant, state0)
         check_start(mech, state0.q)
     found: Any = _simulate(plant, _flags(mech), state0, ts, t1, jnp.stack(limits), options)
-    sol = Solution(mech, plant, ts, *found)
+    sol = Solution(mech, plant, ts, *found)  # pyright: ignore
     if looking and bool(sol.result != RESULTS.successful):
         raise RuntimeError(f"At t = {float(sol.stopped_at):.9g}: {RESULTS[sol.result]}")
     if throw and not looking:

@@ -9,9 +9,7 @@ import itertools
 import pathlib
 import sys
 import time
-from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 import mbsjax as mbs
@@ -87,7 +85,7 @@ def lost_contact(p: dict, outputs: int = 721) -> mbs.Solution:
 
 
 def event_table(sol: mbs.Solution) -> None:
-    print(f"\nThe same cam with a weak spring, k = {SPRUNG['k']}: the follower is thrown off and comes back\n")
+    print(f"\nThe thesis' cam (4.4) with a weak spring, k = {SPRUNG['k']}: the follower is thrown off and comes back\n")
     print(f"  {'t':>12}{'lift':>12}{'gap rate before':>17}{'after':>12}{'impulse':>12}   event")
     log = sol.events
     for i, event in enumerate(log.list(sol.mech)):
@@ -99,13 +97,6 @@ def event_table(sol: mbs.Solution) -> None:
     assert isinstance(contact, mbs.ContactForce)
     least = float(jnp.min(contact.gap)), float(jnp.min(contact.force))
     print(f"  {int(sol.stats.steps)} steps; smallest gap {least[0]:.1e}, smallest force {least[1]:.1e}")
-
-
-def return_date(k: Any) -> jax.Array:
-    """When the follower first comes back."""
-    log = lost_contact({**SPRUNG, "k": k}, 2).events
-    hits = (log.kind == mbs.EVENTS.index("impact")) | (log.kind == mbs.EVENTS.index("closed"))
-    return log.t[jnp.argmax(hits)]
 
 
 def motion_table(title: str, motion: mbs.Motion) -> None:
@@ -151,13 +142,11 @@ def main() -> int:
     motion_table(model.title, motion)
     print(f"  first result after {time.perf_counter() - start:.1f} s", flush=True)
 
-    report = mbs.tolerance(model.study(), samples=4096, second=False, worst=False)
-    print(f"\n{report['contributors of swing']}\n\n{report['classes of samples']}", flush=True)
+    report = mbs.tolerance(model.study(), second=False, worst=False)
+    print(f"\n{report['contributors of swing']}", flush=True)
 
     sol = lost_contact(SPRUNG)
     event_table(sol)
-    date, slope = jax.jvp(return_date, (jnp.asarray(SPRUNG["k"]),), (jnp.ones(()),))
-    print(f"  it first comes back at t = {float(date):.9f}; d(that)/dk = {float(slope):+.6f}")
 
     written = [mbs.view(sol, title="Cam of the thesis 4.4 with a weak spring").save(folder / "cam.html")]
     try:

@@ -10,8 +10,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import mbsjax.demo as mbs_demo
-
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -55,12 +53,9 @@ def test_demo_prints_its_tables_and_leaves_its_pages(tmp_path):
     written = [tmp_path / line.strip() for line in done.stdout.splitlines() if line.startswith("  out/")]
     assert [p.suffix for p in written] == [".html", ".html", ".png", ".png", ".png", ".png"]
     assert all(p.stat().st_size > 10_000 for p in written)
-    told = re.search(r"comes back at t = (\S+); d\(that\)/dk = (\S+)", done.stdout)
-    assert told is not None
-    dates = [float(line.split()[0]) for line in done.stdout.splitlines() if re.search(r"(impact|closed)$", line)]
-    np.testing.assert_allclose(float(told[1]), dates[0], atol=1e-6)
-    later, earlier = (float(mbs_demo.return_date(mbs_demo.SPRUNG["k"] + h)) for h in (1e-5, -1e-5))
-    np.testing.assert_allclose(float(told[2]), (later - earlier) / 2e-5, rtol=1e-5)
+    # the follower is thrown off twice, and meets the cam again each time
+    events = [line.split()[-1] for line in done.stdout.splitlines() if re.search(r"(released|impact|closed)$", line)]
+    assert events[0] == "released" and events[1] == "impact" and events.count("released") == 2
     # the four-bar by Freudenstein's equation, and the cam by the end of its arc
     rows = [line.split() for line in done.stdout.splitlines() if re.match(r"\s+\d+\s+-?\d+\.\d{6}", line)]
     crank, rocker = np.array([[float(x) for x in row[:2]] for row in rows]).T

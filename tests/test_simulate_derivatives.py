@@ -104,3 +104,27 @@ def test_every_number_of_a_mechanism_through_impacts(name):
         slope = (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * h)
         bound = 1e-5 * min(largest, np.abs(y).max() * size[i])
         np.testing.assert_allclose(slope * size[i], gradient[i] * size[i], rtol=1e-5, atol=bound)
+
+
+def test_compliant_bounce_has_the_slope_of_its_closed_form():
+    """Free fall, part of a sine about the rest position of the spring, and flight: through both ends of the contact."""
+
+    def height(h, k):
+        mech = eqx.tree_at(
+            lambda m: m.contacts[0].law, ball(), mbs.KelvinVoigt(k), is_leaf=lambda x: x is None
+        )  # fmt: skip
+        sol = mbs.simulate(mech, mbs.state(mech, {"height": h + 0.1}, throw=False), 1.0, ts=jnp.array([1.0]),
+                           max_steps=256, max_events=4, throw=False)  # fmt: skip
+        return sol["height"].q[-1] - 0.1
+
+    def exact(h, k):
+        v, w = jnp.sqrt(2 * G * h), jnp.sqrt(k)
+        touching = 2 * (jnp.pi - jnp.arctan2(v * w, G)) / w
+        s = 1.0 - v / G - touching
+        return v * s - G * s**2 / 2
+
+    slopes = jax.jit(lambda h, k: jax.jvp(height, (h, k), (1.0, 0.1 * k)))
+    for k in (1e4, 1e5, 1e8):
+        found, expected = slopes(1.0, k), jax.jvp(exact, (1.0, k), (1.0, 0.1 * k))
+        np.testing.assert_allclose(found[0], expected[0], atol=1e-8)
+        np.testing.assert_allclose(found[1], expected[1], rtol=5e-5)

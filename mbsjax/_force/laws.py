@@ -53,9 +53,10 @@ class KelvinVoigt(AbstractContactLaw):
         self.stiffness, self.damping = _positive(stiffness, "stiffness"), as_float(damping, "the damping of a contact")
 
     def force(self, depth: Array, rate: Array, approach: Array) -> Array:
-        force = self.stiffness * depth + self.damping * rate
-        # on the way in it is linear also at the surface itself, where a step may begin: a cut would be a kink there
-        return jnp.where((force < 0) & (rate < 0), 0.0, force)
+        drag = self.damping * rate
+        force = self.stiffness * depth + drag
+        # the spring alone goes on beyond the surface, where steps end that end on it: a cut would be a kink there
+        return jnp.where((force < 0) & (drag < 0), 0.0, force)
 
 
 class HuntCrossley(AbstractContactLaw):
