@@ -1,5 +1,6 @@
 """The words of model files: every `type`, and the constructor behind it. Its arguments are the keys."""
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -46,19 +47,10 @@ def _point(position: Any, normal: Any = (0.0, -1.0), turn: Any = np.pi, start: A
     return found if start is None else eqx.tree_at(lambda p: p.start, found, jnp.asarray(start, float))
 
 
-def _offset(
-    name: str,
-    body_a: str,
-    body_b: str,
-    point_a: Any = None,
-    point_b: Any = None,
-    *,
-    axis: Any,
-    axis_body: str | None = None,
-    value: Any = None,
-) -> Offset:
+@functools.wraps(Offset)
+def _offset(*given: Any, **more: Any) -> Offset:
     """An offset whose axis, where it is a unit vector, is taken to the last digit."""
-    found = Offset(name, body_a, body_b, point_a, point_b, axis=axis, axis_body=axis_body, value=value)
+    found, axis = Offset(*given, **more), more["axis"]
     if is_concrete(axis) and abs(float(np.sum(np.square(axis))) - 1) < 1e-15:
         found = eqx.tree_at(lambda o: o.axis, found, jnp.asarray(axis, float))
     return found
@@ -73,16 +65,9 @@ def _cam_follower(follower: Any) -> Profile:
 
 
 def _geneva(part: str) -> Callable:
-    def make(
-        slots: int,
-        center_distance: Any,
-        pin_radius: Any,
-        clearance: Any = 0.0,
-        lock_radius: Any = None,
-        depth: Any = None,
-    ) -> Profile:
-        found = geneva(slots, center_distance, pin_radius, clearance=clearance, lock_radius=lock_radius, depth=depth)
-        return getattr(found, part)
+    @functools.wraps(geneva)
+    def make(*given: Any, **more: Any) -> Profile:
+        return getattr(geneva(*given, **more), part)
 
     return make
 
