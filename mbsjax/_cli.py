@@ -251,11 +251,12 @@ def _run(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind:
     run, problem = _reached(model, of)
     folder = _folder(output, file, of, overwrite, make=True)
     OUT.print(run, markup=False)
-    _measures(model, run)
     table = run.to_csv(folder / "results.csv") if kind == "csv" else run.to_parquet(folder / "results.parquet")
     with _working("pictures"):
         written = [table, *_pictures(run, folder), _viewed(model, run).save(folder / "view.html")]
     _wrote(*written)
+    if of == model.analysis:
+        _measures(model, run)
     if problem:
         raise RuntimeError(problem)
 

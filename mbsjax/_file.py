@@ -156,6 +156,11 @@ class Model:
         ts = self._times(reader, table, "simulate")
         return first, float(ts[-1]), float(ts[-1] - ts[-2])
 
+    @property
+    def analysis(self) -> str:
+        """What its measures are taken of, `"kinematics"` or `"simulate"`: what `[study]` says, or the table it has."""
+        return self._of("study")
+
     def measured(self, run: Any) -> dict[str, Any]:
         """What its `[measures]` are of a motion or a simulation, by name."""
         reader = self._reader(None)

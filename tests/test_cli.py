@@ -99,7 +99,7 @@ def test_simulate_and_view(folder):
     np.testing.assert_allclose(table["kinetic"].to_numpy(), sol.kinetic, rtol=1e-7)
     run("view", "free.toml", "-o", "page.html", cwd=folder)
     page = (folder / "page.html").read_text()
-    assert "Crank and rocker" in page and "http" not in page.replace("http://www.w3.org", "")
+    assert "Crank and rocker" in page and "://" not in page
     assert "exists" in run("view", "free.toml", "-o", "page.html", cwd=folder, code=2)
     assert "`t1`, is missing" in run("view", "bouncing.toml", cwd=_without_end(folder), code=2)
 
