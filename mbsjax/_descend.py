@@ -9,7 +9,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 from jaxtyping import Array, Float
 
 from ._climb import merit
@@ -95,7 +94,10 @@ def descend(
         >>> found.best.x.round(2).tolist(), found.best.active
         ([0.0, 1.0], ['the lower bound of a', 'the lower bound of b'])
     """
-    optimiser = optax.adam(0.01) if optimiser is None else optimiser
+    if optimiser is None:
+        import optax  # here, for those who do without
+
+        optimiser = optax.adam(0.01)
     reverse = len(task.names) > 12 if reverse is None else reverse
     rows: list[tuple[float, float]] = []
     jumps: list[int] = []
