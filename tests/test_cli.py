@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import sys
 
+import equinox as eqx
 import jsonschema
 import numpy as np
 import pyarrow.parquet
@@ -139,10 +140,11 @@ def test_convert(folder):
     listing = CASES / "example_4_4.DYN"
     assert "note:" in run("convert", listing, "cam.toml", cwd=folder)
     mech = mbs.load(folder / "cam.toml").mechanism()
-    assert mech.contacts
+    with pytest.warns(mbs.DynWarning):
+        assert bool(eqx.tree_equal(mech, mbs.read_dyn(listing).mech))
     run("convert", "cam.toml", "cam.dyn", cwd=folder)
     again = mbs.read_dyn(folder / "cam.dyn").mech
-    assert [j.name for j in again.joints] == [j.name for j in mech.joints]
+    assert bool(eqx.tree_equal(again, mech, rtol=1e-12, atol=1e-12))
     body = next(b for b in mech.bodies if b.profiles)
     address = f"{body.name}.{next(iter(body.profiles))}"
     run("convert", "cam.toml", "cam.csv", "--profile", address, cwd=folder)

@@ -253,8 +253,8 @@ def test_thesis_cam_is_smooth_but_for_its_rounded_coefficients():
     np.testing.assert_allclose(curve, [0, 0, 7.8e-3 / 75**2, -7.8e-3 / 75**2, 0, 0], rtol=0, atol=1e-15)
 
 
-def test_thesis_cam_lifts_its_roller():
-    """Thesis 4.3: rho0 = 50 mm, a roller of 5 mm."""
+def thesis_rim() -> mbs.Profile:
+    """The cam of thesis 4.3: half a circle of rho0 = 50 mm, and five polynomials."""
     deg = np.deg2rad
     pieces = [
         mbs.Polynomial(
@@ -262,7 +262,12 @@ def test_thesis_cam_lifts_its_roller():
         )
         for a, b, reference, scale, terms in thesis_pieces(10.7148)
     ]
-    rim = mbs.Profile.chain([mbs.Arc((0.0, 0.0), 50.0, -pi / 2, pi), *pieces], smooth=True)
+    return mbs.Profile.chain([mbs.Arc((0.0, 0.0), 50.0, -pi / 2, pi), *pieces], smooth=True)
+
+
+def test_thesis_cam_lifts_its_roller():
+    """Thesis 4.3, with a roller of 5 mm."""
+    rim = thesis_rim()
     follower = mbs.Profile.chain(tip("roller", 5.0), closed=False, smooth=True)
     motion = run(radial_cam(rim, follower, 60.0), {"O": turn(-2 * pi)}, TURN)
 

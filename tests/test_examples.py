@@ -17,7 +17,7 @@ from mbsjax import demo
 from mbsjax._reading import Measure
 
 from . import contacts, impacts, latch, mechanisms
-from .test_contact_literature import ORDERS, thesis_pieces
+from .test_contact_literature import thesis_rim
 from .test_dynamics_literature import CASES, squeezer
 
 
@@ -102,14 +102,7 @@ def test_an_example_is_assembled(name):
 
 def thesis_cam() -> mbs.Mechanism:
     """Table 4.3-1, and a roller that is a disc."""
-    deg = np.deg2rad
-    pieces = [
-        mbs.Polynomial(
-            [terms.get(n, 0.0) for n in ORDERS], ORDERS, deg(a), deg(b), reference=deg(reference), scale=deg(scale)
-        )
-        for a, b, reference, scale, terms in thesis_pieces(10.7148)
-    ]
-    rim = mbs.Profile.chain([mbs.Arc((0.0, 0.0), 50.0, -pi / 2, pi), *pieces], smooth=True)
+    rim = thesis_rim()
     return mbs.Mechanism(
         [mbs.Body("cam", profiles={"rim": rim}), mbs.Body("follower", profiles={"roller": mbs.disc(5.0)})],
         [
