@@ -30,7 +30,6 @@ _FINE = (1e-3, 0.1)  # of that size: elements that are shorter, or longer, do no
 _NOISE = 1e-11  # a guard nearer to zero has not left its surface
 _FOUND = 3e-14  # a guard nearer to zero is on it
 _JUMP = 1e-6  # a guard that changes its sign by more than this in no time did not pass through zero
-_DEEP = 0.02  # of the mechanism's size: a gap this far below zero, of bodies that were nowhere near, is none
 _ILLINOIS = 0.5
 _OFF = 1e-3  # a constraint further off than this, in radians or sizes, is lost
 
@@ -79,6 +78,7 @@ class _State(NamedTuple):
     f: Array  # the rates of q and p
     stance: Stance
     there: tuple  # where each contact might close, and the gap there
+    apart: Array  # which pairs of elements are apart
     g: Array  # the guards
     rates: Array  # of the gaps
     armed: Array
@@ -98,16 +98,16 @@ class _State(NamedTuple):
     done: Array
 
 
-def guards(plant: Plant, t: Array, now: Instant, stance: Stance) -> tuple[Array, list, tuple]:
+def guards(plant: Plant, t: Array, now: Instant, stance: Stance, apart: Array) -> tuple[Array, list, tuple, Array]:
     """The switching functions, positive as long as nothing happens: for each contact the gap (G_I), or, once active,
     the gap elsewhere; the ends of its elements (G_T); its force (G_F). Then the switches. Also where the contacts are,
-    and where each might close."""
+    where each might close, and which pairs of elements are apart; `apart` are those that were when the step began."""
     frame, system = now.frame, plant.problem.system
     values = []
     places, there = list(stance.where), (*stance.where, jnp.zeros_like(stance.s1))
     if plant.laws:
         rigid = plant.rigid.reshape(-1, *(1,) * t.ndim)
-        near, ends, places, there = system.sights(frame.X, stance.where, stance.on)
+        near, ends, places, there, apart = system.sights(frame.X, stance.where, stance.on, apart)
         there = (*there, near)
         seen = (jnp.abs(near) < 1e3 * system.size) & (rigid | ~stance.on)
         near = jnp.where(seen, near / system.size, 1e3)
@@ -117,7 +117,7 @@ def guards(plant: Plant, t: Array, now: Instant, stance: Stance) -> tuple[Array,
         six = jnp.concatenate([near[:, None], ends, press[:, None]], 1)
         values.append(six.reshape(-1, *t.shape))
     values.append(plant.switches(t, frame.q, now.v, frame) * stance.side)
-    return jnp.concatenate(values), places, there
+    return jnp.concatenate(values), places, there, apart
 
 
 def guard_value(plant: Plant, t: Array, now: Instant, stance: Stance, after: Stance, guard: Array) -> Array:
@@ -183,6 +183,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     finest = jnp.zeros((0, *t0.shape))
     if c:
         finest = jnp.clip(system.finest(system.poses(q0)), _FINE[0] * system.size, _FINE[1] * system.size)
+        around = system.around(system.poses(q0))
     is_gap, is_force = column(gap_guards), column(force_guards)
 
     def of_guard(x: Array, fill: Any) -> Array:
@@ -197,15 +198,15 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         keep, begin, end, _, _, _ = controller.adapt_step_size(t, t + h, y0, y1, None, error, order, state)
         return keep, end - begin
 
-    def arrive(t: Array, y: Array, stance: Stance):
+    def arrive(t: Array, y: Array, stance: Stance, apart: Array):
         """All that is known at the end of a step, put back on the constraints."""
         q = plant.project(y[:nq], t, stance)
         now = plant.instant(t, q, y[nq:], stance)
         off = jnp.max(jnp.abs(now.frame.residual / plant.row_sizes), 0, initial=0.0)
         if not options.watching:
             there = (*stance.where, jnp.zeros_like(stance.s1))
-            return now, jnp.zeros((0, *t.shape)), list(stance.where), there, off
-        return now, *guards(plant, t, now, stance), off
+            return now, jnp.zeros((0, *t.shape)), list(stance.where), there, apart, off
+        return now, *guards(plant, t, now, stance, apart), off
 
     def attempt(s: _State) -> tuple[_State, Row, Array]:
         active = ~s.done
@@ -215,13 +216,13 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         y = jnp.concatenate([s.q, s.p])
         taken = step(solver, field, (plant, s.stance), s.t, h, y, s.f, "lax")
         if options.watching:
-            two = jax.vmap(arrive, in_axes=(0, 0, None))(
-                jnp.stack([s.t + h / 2, t1]), jnp.stack([taken.middle, taken.y]), s.stance
+            two = jax.vmap(arrive, in_axes=(0, 0, None, None))(
+                jnp.stack([s.t + h / 2, t1]), jnp.stack([taken.middle, taken.y]), s.stance, s.apart
             )
             g_mid = two[1][0]
-            now, g, places, there, off = jax.tree_util.tree_map(lambda x: x[1], two)
+            now, g, places, there, apart, off = jax.tree_util.tree_map(lambda x: x[1], two)
         else:
-            now, g, places, there, off = arrive(t1, taken.y, s.stance)
+            now, g, places, there, apart, off = arrive(t1, taken.y, s.stance, s.apart)
             g_mid = g
         keep, h_next = lanewise(judge, lanes)(
             rtol, atol, s.t, jnp.where(h > 0, h, span), y / units, taken.y / units, taken.error / units
@@ -233,10 +234,9 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         # the guards
         negative, middle = g <= 0, g_mid <= 0
         unarmed = ~s.armed & ~s.fresh & (s.g > -100 * _NOISE)  # one that is negative from the start does not count
-        leap_mid, leap = (is_gap & (s.g > 10) & (x < -_DEEP) for x in (g_mid, g))
-        early = s.armed & middle & ~s.fresh & ~leap_mid
+        early = s.armed & middle & ~s.fresh
         too_long = unarmed & ((g_mid < -_NOISE) | ((g < -_NOISE) & (g_mid <= _NOISE)))
-        late = negative & (s.armed | (g_mid > _NOISE)) & ~s.fresh & ~leap
+        late = negative & (s.armed | (g_mid > _NOISE)) & ~s.fresh
         # at once: forces that pull, and contacts that approach where they begin
         exempt = of_guard(s.exempt, False)
         at_once = s.fresh & ((s.armed & negative & ~exempt) | (is_force & (g < -_NOISE)))
@@ -296,7 +296,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             speed, gain = (jnp.max(jnp.abs(x / sizes), 0, initial=0.0) for x in (now.v, now.a))
             stride = _time_for(jnp.full_like(span, _STRIDE), speed, gain, span)
             V, A = (jnp.sum(paths * (now.frame.S * x)[:, None], 2) for x in (now.v, now.a))
-            passing, onward = (system.passing(now.frame.X, x, tuple(places)) for x in (V, A))
+            passing, onward = (system.passing(now.frame.X, x, around) for x in (V, A))
             open_ = jnp.where(s.stance.on, 0.0, jnp.abs(g[: GUARDS * c : GUARDS])) * system.size
             room = jnp.maximum(open_, finest)
             stride = jnp.minimum(stride, jnp.min(_time_for(room, passing, onward, span), 0))
@@ -309,7 +309,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         h_new = jnp.where(s.fresh, jnp.minimum(jnp.minimum(s.h_free, stride), t_end - s.t), h_new)
 
         # what is written down
-        missed = (over_it & crossed) | leap
+        missed = over_it & crossed
         order_ = jnp.where(crossed & found, part_of(g_lo, g_hi), jnp.inf)
         order_ = jnp.where(at_once & now_at_once, -1.0 + jnp.where(is_force, 0.0, -1.0), order_)
         order_ = jnp.where(too_long & stuck_at, 0.0, order_)
@@ -326,6 +326,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             f=jnp.where(reached, jnp.concatenate([now.q_dot, now.p_dot]), s.f),
             stance=_where(reached, moved, s.stance),
             there=_where(reached, there, s.there),
+            apart=jnp.where(reached, apart, s.apart),
             g=jnp.where(reached, jnp.where(over_it & crossed, -1.0, g), s.g),
             rates=jnp.where(reached, now.gap_rates, s.rates),
             armed=jnp.where(plain | (s.fresh & active), (s.armed & ~missed) | (g > _NOISE), s.armed),
@@ -413,7 +414,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     y0 = jnp.concatenate([q0, p0])
     there = (*stance0.where, stance0.s1)
     state = _State(
-        t0, q0, p0, jnp.zeros_like(y0), stance0, there, nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
+        t0, q0, p0, jnp.zeros_like(y0), stance0, there, system.pairs_apart(t0.shape), nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
         jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
         nothing, nothing, none, none, none, none, none, span <= 0,
     )  # fmt: skip

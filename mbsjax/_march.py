@@ -84,7 +84,8 @@ class _Watch(NamedTuple):
     mode: Mode
     g: Array  # the guards at the last accepted position,
     rate: Array  # and their rates,
-    near: tuple[Array, ...]  # and the elements that each contact might close on
+    near: tuple[Array, ...]  # and the elements that each contact might close on,
+    apart: Array  # and which pairs of elements are apart
     armed: Array  # which have been clear of their surface since their contact last changed
     beyond: Array  # the shortest step that is known to lead beyond an event,
     g_beyond: Array  # and the guards there
@@ -231,16 +232,16 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
             still = jnp.zeros_like(v)
 
             def moved(d: Array):
-                g, *rest = watch(now, problem.system.retract(y, d), v, span)
+                g, *rest = watch(now, problem.system.retract(y, d), v, span, w.apart)
                 return g, rest
 
-            g, rate, (mode, near) = jax.jvp(moved, (still,), (v,), has_aux=True)
-            return g, rate, mode, near
+            g, rate, (mode, near, apart) = jax.jvp(moved, (still,), (v,), has_aux=True)
+            return g, rate, mode, near, apart
 
         def blind():
-            return w.g, w.rate, w.mode, w.near
+            return w.g, w.rate, w.mode, w.near, w.apart
 
-        g, rate, mode, near = jax.lax.cond(jnp.any(done), guards, blind)
+        g, rate, mode, near, apart = jax.lax.cond(jnp.any(done), guards, blind)
         armed = w.armed | (g > _TOUCHING)
         shifted = g + jnp.where(w.armed, 0.0, _TOUCHING)
         hit = (w.g > 0) & (shifted <= 0) & ~s.fresh
@@ -254,8 +255,9 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         mode = _where(fine, mode._replace(held=w.mode.held), w.mode)
         armed = jnp.where(fine, armed, w.armed)
         seen = jnp.where(fine, g + jnp.where(armed, 0.0, _TOUCHING), w.g)
-        near = _where(fine, near, w.near)
-        sight = sight._replace(mode=mode, armed=armed, g=seen, rate=jnp.where(fine, rate, w.rate), near=near)
+        near, apart = _where(fine, near, w.near), jnp.where(fine, apart, w.apart)
+        rate = jnp.where(fine, rate, w.rate)
+        sight = sight._replace(mode=mode, armed=armed, g=seen, rate=rate, near=near, apart=apart)
         return sight, fine, jnp.where(passed, s.h / 2, jnp.where(dips, first, 0.0))
 
     def accepted(w: _Watch, h: Array) -> _Watch:
@@ -374,7 +376,7 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
     J = without(jnp.zeros(shape), problem.lone)
     sight = None
     if problem.mode is not None:
-        sight = _first_sight(problem.mode, q0, none)
+        sight = _first_sight(problem, problem.mode, q0, none)
     start = _State(ts[0], q0, v, J, one, v, v, 0 * one, v, q0, turns, one, none, none, one, closed, ~closed, sight)
     log = last_mode = None
     if sight is None:
@@ -397,13 +399,16 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
     return Found(*outputs, end.q, last_mode, stopped_at, why, log)
 
 
-def _first_sight(mode: Mode, q: Array, none: Array) -> _Watch:
+def _first_sight(problem: Problem, mode: Mode, q: Array, none: Array) -> _Watch:
     lanes = none.shape
     nothing = jnp.zeros((mode.e1.shape[0], GUARDS, *lanes))
     row = Log(jnp.full(lanes, jnp.inf), q, none, mode, mode, none, none, none)
     zero, no = jnp.zeros(lanes), jnp.zeros(lanes, bool)
     near = (mode.e1, mode.e2, mode.s1, mode.s2)
-    return _Watch(mode, nothing, nothing, near, nothing > 0, zero + jnp.inf, nothing, none, zero, no, none, no, row)
+    apart = problem.system.pairs_apart(lanes)
+    return _Watch(
+        mode, nothing, nothing, near, apart, nothing > 0, zero + jnp.inf, nothing, none, zero, no, none, no, row
+    )
 
 
 def _dips(g0: Array, r0: Array, g1: Array, r1: Array, h: Array) -> tuple[Array, Array]:

@@ -92,10 +92,15 @@ def _take(
 
 
 def watch(
-    problem: Problem, q: Float[Array, "nq *lanes"], v: Float[Array, "nv *lanes"], span: Array
-) -> tuple[Float[Array, "c 6 *lanes"], Mode, tuple[Array, ...]]:
-    """The switching functions, positive as long as nothing happens; the mode with the contacts where they are; and the
-    elements, with places on them, that an event of the first kind would be on.
+    problem: Problem,
+    q: Float[Array, "nq *lanes"],
+    v: Float[Array, "nv *lanes"],
+    span: Array,
+    *apart: Bool[Array, "c pairs *lanes"],
+) -> tuple[Float[Array, "c 6 *lanes"], Mode, tuple[Array, ...], Bool[Array, "c pairs *lanes"]]:
+    """The switching functions, positive as long as nothing happens; the mode with the contacts where they are; the
+    elements, with places on them, that an event of the first kind would be on; and which pairs of elements are apart,
+    where `apart` are those that were at the last position, if that is known.
 
     Of a virtual contact: the gap (G_I). Of an active one: the gap to the nearest elements elsewhere; how far its
     places are from the ends of their elements (G_T); and, if it can only push, how fast it does.
@@ -104,7 +109,7 @@ def watch(
     assert mode is not None
     far = 1e3 * system.size
     X, active = system.poses(q), mode.active
-    near, ends, places, there = system.sights(X, (mode.e1, mode.e2, mode.s1, mode.s2), active)
+    near, ends, places, there, outside = system.sights(X, (mode.e1, mode.e2, mode.s1, mode.s2), active, *apart)
     near = jnp.where(near < far, near, far)
     speed = jnp.take_along_axis(v / system.column_sizes(), mode.rests, 0) * span
     numbers = np.arange(len(system.layout.holds)).reshape(-1, *(1,) * mode.owner.ndim)
@@ -112,7 +117,7 @@ def watch(
     pushes = np.array([hold == "push" for hold in system.layout.holds]).reshape(-1, *(1,) * (mode.owner.ndim - 1))
     pull = jnp.where(active & pushes, mine, 1.0)
     values = jnp.concatenate([(near / system.size)[:, None], ends, pull[:, None]], 1)
-    return values, mode._replace(**dict(zip(("e1", "e2", "s1", "s2"), places))), there
+    return values, mode._replace(**dict(zip(("e1", "e2", "s1", "s2"), places))), there, outside
 
 
 class Change(NamedTuple):

@@ -314,5 +314,5 @@ def _seen(plant: Plant, now: Instant, stance: Stance) -> Stance:
     if not plant.laws:
         return stance
     system, X, where = frozen((plant.problem.system, now.frame.X, stance.where))
-    _, _, (e1, e2, s1, s2), _ = system.sights(X, where, stance.on)
+    e1, e2, s1, s2 = system.sights(X, where, stance.on)[2]
     return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)

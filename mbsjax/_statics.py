@@ -237,12 +237,11 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, closed: Array, max
         """Where the contacts are."""
         if not c:
             return stance
-        _, _, (e1, e2, s1, s2), _ = system.sights(system.poses(q), stance.where, stance.on)
+        e1, e2, s1, s2 = system.sights(system.poses(q), stance.where, stance.on)[2]
         return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)
 
     def gaps(q: Array, stance: Stance) -> Array:
-        near, _, _, _ = system.sights(system.poses(q), stance.where, stance.on)
-        return jnp.where(stance.on | ~plant.rigid, jnp.inf, near)
+        return jnp.where(stance.on | ~plant.rigid, jnp.inf, system.nearest(system.poses(q)).gap)
 
     def step(state):
         q, stance, k, _, _ = state

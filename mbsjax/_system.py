@@ -15,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from ._gauge import AbstractGauge
 from ._groups import SE2, SE3, AbstractPose, expand, lanewise, one, part, pick, take, wide
@@ -262,13 +262,20 @@ class System(eqx.Module):
 
         return self.each_touch(gap, X, mode.e1, mode.e2, mode.s1, mode.s2)
 
-    def sights(self, X: AbstractPose, where: tuple[Array, ...], active: Array) -> tuple[Array, Array, list, tuple]:
-        """What is watched of every contact; `Touch.sight`."""
+    def sights(
+        self, X: AbstractPose, where: tuple[Array, ...], active: Array, *apart: Array
+    ) -> tuple[Array, Array, list, tuple, Array]:
+        """What is watched of every contact, since its pairs were `apart`, if that is known; `Touch.sight`."""
 
         def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *rest: Array):
             return touch.sight(touch.relative(X_a, X_b), *rest)
 
-        return self.each_touch(look, X, *where, active, jnp.broadcast_to(_ELSEWHERE * self.size, active.shape))
+        return self.each_touch(look, X, *where, active, jnp.broadcast_to(_ELSEWHERE * self.size, active.shape), *apart)
+
+    def pairs_apart(self, lanes: tuple[int, ...]) -> Bool[Array, "c pairs *lanes"]:
+        """Of every contact, no pair of elements apart yet."""
+        most = max((len(touch.pairs[0]) for touch in self.touches), default=0)
+        return jnp.zeros((len(self.layout.holds), most, *lanes), bool)
 
     def further(self, X: AbstractPose, where: tuple[Array, ...], w: Array) -> tuple[tuple[Array, ...], Array]:
         """Where every contact is next if it left its element by the end w; `Touch.further`."""
@@ -283,15 +290,19 @@ class System(eqx.Module):
         """The shortest element of every contact."""
         return self.each_touch(lambda touch, X_a, X_b: touch.finest, X)
 
-    def passing(self, X: AbstractPose, V: Float[Array, "rows bodies *lanes"], where: tuple[Array, ...]) -> Array:
-        """How fast the bodies of every contact pass each other at its place, where their twists are V."""
+    def around(self, X: AbstractPose) -> tuple[Array, Array]:
+        """How far the profiles of every contact reach around which centers."""
+        return self.each_touch(lambda touch, X_a, X_b: touch.around, X)
+
+    def passing(self, X: AbstractPose, V: Float[Array, "rows bodies *lanes"], around: tuple[Array, Array]) -> Array:
+        """How fast the distance of the bodies of every contact may change, where their twists are V."""
         numbers = np.array([[self.layout.body_numbers[name] for name in pair] for pair in self.layout.touch_bodies])
         relative = jnp.swapaxes(pick(V, numbers[:, 1], 1) - pick(V, numbers[:, 0], 1), 0, 1)
 
-        def speed(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, V: Array, e1: Array, s1: Array) -> Array:
-            return touch.passing(X_a, V, e1, s1)
+        def speed(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *rest: Array) -> Array:
+            return touch.passing(X_a, X_b, *rest)
 
-        return self.each_touch(speed, X, relative, where[0], where[2])
+        return self.each_touch(speed, X, relative, *around)
 
     def slopes(
         self, X: AbstractPose, S: Float[Array, "rows nv *lanes"], mode: Any

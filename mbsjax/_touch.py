@@ -66,10 +66,14 @@ class Touch(eqx.Module):
     def meet(self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> Meeting:
         return meet(self.A, self.B, X, e1, e2, s1, s2)
 
-    def closest(self, X: SE2, skip: Array | None = None, radius: Array | None = None) -> Pairing:
-        """The closest elements; without places within `radius` of the point `skip` of the first profile."""
-        pairs = element_pairs(self.A, self.B, self.allowed_a, self.allowed_b)
-        return closest(self.A, self.B, X, pairs, skip, radius)
+    @property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The pairs of elements that can meet."""
+        return element_pairs(self.A, self.B, self.allowed_a, self.allowed_b)
+
+    def closest(self, X: SE2) -> Pairing:
+        """The closest elements."""
+        return closest(self.A, self.B, X, self.pairs)[0]
 
     def wrench(self, X_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
         """What the gap grows by, for each unit of a twist in ground of the second body: the wrench of a unit force
@@ -83,19 +87,33 @@ class Touch(eqx.Module):
         return jnp.concatenate([jnp.cross(p, n), n])
 
     def sight(
-        self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, on: Array, radius: Array
-    ) -> tuple[Array, Array, list[Array], tuple[Array, ...]]:
-        """What is watched: the gap to the closest elements (of an active contact, to those at least `radius` from
-        where it is); how far the places of an active contact are from the ends of their elements; where the contact is,
-        and where the closest elements are, each as elements and places."""
+        self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, on: Array, radius: Array, apart: Array | None = None
+    ) -> tuple[Array, Array, list[Array], tuple[Array, ...], Array]:
+        """What is watched: the gap to the closest elements, or to those that have come to overlap since these were
+        `apart` (of an active contact, elsewhere: at least `radius` from where it is, or beyond a hollow corner); how
+        far the places of an active contact are from the ends of their elements; where the contact is, and where the
+        closest elements are, each as elements and places; and which pairs are apart now, padded as `apart` is: none, where nothing is
+        known of them."""
         here = self.meet(X, e1, e2, s1, s2)
-        near = self.closest(X, self.A.place(e1, here.s1).position, jnp.where(on, radius, -1.0))
+        first, second = self.pairs
+        n = len(first)
+        near, outside = closest(
+            self.A,
+            self.B,
+            X,
+            self.pairs,
+            same=self.A.beside[e1][first] & self.B.beside[e2][second],
+            skip=self.A.place(e1, here.s1).position,
+            radius=jnp.where(on, radius, -1.0),
+            apart=None if apart is None else apart[:n],
+        )
+        outside = outside[:0] if apart is None else jnp.pad(outside, (0, apart.shape[0] - n))
         ends = []
         for shape, s in ((self.A, here.s1), (self.B, here.s2)):
             ends += [jnp.ones_like(s)] * 2 if shape.endless else [s, 1 - s]
         there = (near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1))
         places = [jnp.where(on, a, b) for a, b in zip((e1, e2, here.s1, here.s2), there)]
-        return near.gap, jnp.where(on, jnp.stack(ends), 1.0), places, there
+        return near.gap, jnp.where(on, jnp.stack(ends), 1.0), places, there, outside
 
     def further(
         self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, w: Array, size: Array
@@ -120,26 +138,42 @@ class Touch(eqx.Module):
         assert found is not None
         return found, there
 
-    def passing(self, X_a: AbstractPose, V: Array, e1: Array, s1: Array) -> Array:
-        """How fast the second body passes a place of the first, where V is its twist relative to that, in ground."""
-        X = X_a @ self.X_A
-        p = X.apply(jnp.concatenate([self.A.place(e1, s1).position, jnp.zeros(X.dim - 2)]))
-        if X.dim == 2:
-            velocity = V[1:] + V[0] * jnp.stack([-p[1], p[0]])
-        else:
-            velocity = V[3:] + jnp.cross(V[:3], p)
-        return jnp.sqrt(jnp.sum(velocity * velocity))
+    @property
+    def around(self) -> tuple[Float[Array, "2 2"], Float[Array, "2"]]:
+        """A center of each profile, and how far the profile reaches from it."""
+        centers, reaches = zip(self.A.around, self.B.around)
+        return jnp.stack(centers), jnp.stack(reaches)
+
+    def passing(self, X_a: AbstractPose, X_b: AbstractPose, V: Array, centers: Array, reaches: Array) -> Array:
+        """A bound on how fast the distance of the two profiles can change, where V is the twist of the second body
+        relative to the first, in ground, and they reach so far `around` their centers: no point of a profile moves
+        faster than its center, and round that. A circle is as far from anything as its center, but for its radius."""
+        bounds = []
+        for X, center, reach in zip((X_a @ self.X_A, X_b @ self.X_B), centers, reaches):
+            p = X.apply(jnp.concatenate([center, jnp.zeros(X.dim - 2)]))
+            if X.dim == 2:
+                turning, velocity = jnp.abs(V[0]), V[1:] + V[0] * jnp.stack([-p[1], p[0]])
+            else:
+                turning, velocity = jnp.sqrt(jnp.sum(V[:3] ** 2)), V[3:] + jnp.cross(V[:3], p)
+            bounds.append(jnp.sqrt(jnp.sum(velocity * velocity)) + turning * reach)
+        return jnp.minimum(*bounds)
 
     @property
     def finest(self) -> Array:
-        """The length of the shortest element; corners do not count, nor do curves."""
-        shortest = []
+        """How far the bodies can move along each other without missing anything between two looks: the length of the
+        shortest element, and half of what a corner and the roundest part of the other profile measure together."""
+        shortest, corners, rounds = [], [], []
         for shape in (self.A, self.B):
             row = shape.rows
             curved = jnp.abs(row.radius) * jnp.minimum(jnp.abs(row.turn), 1.0)
-            along = jnp.where(np.array(shape.lines), row.length, curved)
+            lines = np.array(shape.lines)
+            along = jnp.where(lines, row.length, curved)
             shortest.append(jnp.min(jnp.where(along > 0, along, jnp.inf)))
-        return jnp.minimum(*shortest)
+            plain = ~lines & (np.array(shape.groups) < 0)
+            corners.append(jnp.any(plain & shape.there & (row.radius == 0)))
+            rounds.append(jnp.min(jnp.where(plain & (row.radius > 0), row.radius, jnp.inf)))
+        clips = [jnp.where(corner, other / 2, jnp.inf) for corner, other in zip(corners, reversed(rounds))]
+        return jnp.minimum(jnp.minimum(*shortest), jnp.minimum(*clips))
 
     def on(self, e1: Array, e2: Array, w: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
         """The elements after a place has left its element by one of four ends (w: 1, 2 those of the first profile's,

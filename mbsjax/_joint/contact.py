@@ -141,7 +141,7 @@ def contact_coordinates(
         pairs = element_pairs(A, B, tuple(range(A.count)), tuple(range(B.count)))
     else:
         pairs = np.array([elements[0]]), np.array([elements[1]])
-    near = closest(A, B, X, pairs, anywhere=elements is not None)
+    near, _ = closest(A, B, X, pairs, anywhere=elements is not None)
     return jnp.stack([near.e1 + near.s1, near.e2 + near.s2, near.gap])
 
 

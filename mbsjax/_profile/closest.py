@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from .._groups import SE2
 from .._trees import frozen
@@ -21,6 +21,7 @@ from .outline import Outline
 _STEPS = 5  # of Newton's method on a curve, from a neighbouring place; the last two carry derivatives
 _STRIDE = 0.15  # of a curve's coordinate, the longest step
 _SLACK = 1e-9  # a place counts as on its element if its coordinate is outside [0, 1] by less
+_OVERLAP = 1e-9  # of the size of the profiles: elements that overlap by less touch
 
 
 class Meeting(NamedTuple):
@@ -72,16 +73,24 @@ def closest(
     B: Outline,
     X: SE2,
     pairs: tuple[np.ndarray, np.ndarray],
+    *,
+    same: Bool[Array, " pairs"] | None = None,
     skip: Float[Array, "2"] | None = None,
     radius: Float[Array, ""] | None = None,
+    apart: Bool[Array, " pairs"] | None = None,
     anywhere: bool = False,
-) -> Pairing:
-    """The pair of elements with the shortest common normal; without one, its gap is infinite.
+) -> tuple[Pairing, Bool[Array, " pairs"]]:
+    """The pair of elements with the shortest common normal, its gap infinite where there is none; and which pairs are
+    apart, each on the outer side of the other, whether or not a common normal meets them.
 
     A body that does not overlap another is as far from it as the shortest common normal is long, whichever side it
     points to: it begins outside both. So the shortest one is the true one, and where bodies overlap
-    slightly, it tells by how much. Places of the first profile within `radius` of the point `skip` are left out.
-    `anywhere`, places beyond the ends of the elements count too.
+    slightly, it tells by how much. Bodies that have come to overlap since it was told which pairs were `apart` do so
+    where one of these is no longer: then the pair that is deepest counts, however near another one is, and a normal
+    that leads through a body never does.
+
+    Of the pairs `same`, places of the first profile within `radius` of the point `skip` are left out. `anywhere`,
+    places beyond the ends of the elements count too.
     """
     e1, e2 = (jnp.asarray(x) for x in pairs)
     A_, B_, X_ = frozen((A, B, X))  # which pair it is has no derivative
@@ -95,12 +104,20 @@ def closest(
     good &= jax.vmap(lambda a, b, gap: _is_common(a, b, X_, gap, size))(on_a, on_b, found.gap)
     for s in () if anywhere else (found.s1, found.s2):
         good &= (s >= -_SLACK) & (s <= 1 + _SLACK)
+    plain = np.array([A.groups[i] < 0 and B.groups[j] < 0 for i, j in zip(*pairs)], dtype=bool)
+    outside = (good | plain) & (found.gap > -_OVERLAP * size)
     if skip is not None and radius is not None:
-        good &= ~(jnp.hypot(*(on_a.position - frozen(skip)).T) <= radius)
-    score = jnp.where(good, jnp.abs(found.gap), jnp.inf)
+        near = jnp.hypot(*(on_a.position - frozen(skip)).T) <= radius
+        good &= ~(near if same is None else near & same)
+    score = jnp.abs(found.gap)
+    if apart is not None:
+        entered = apart & (found.gap <= 0)
+        good &= entered | outside | ~plain
+        score = jnp.where(entered, found.gap, score)
+    score = jnp.where(good, score, jnp.inf)
     k = jnp.argmin(score)
     best = meet(A, B, X, e1[k], e2[k], found.s1[k], found.s2[k])
-    return Pairing(e1[k], e2[k], best.s1, best.s2, jnp.where(good[k], best.gap, jnp.inf))
+    return Pairing(e1[k], e2[k], best.s1, best.s2, jnp.where(good[k], best.gap, jnp.inf)), outside
 
 
 def _is_common(a: Place, b: Place, X: SE2, gap: Array, size: Array) -> Array:

@@ -151,7 +151,7 @@ def involute_flank(
     """
     t = _tooth(module, teeth, pressure_angle, shift, backlash, addendum, 1.25)
     up, down = Involute(t.base, t.angle, t.first, t.last), Involute(t.base, -t.angle, -t.last, -t.first)
-    return Profile.chain([up if clockwise else down], closed=False)
+    return Profile.chain([up if clockwise else down], closed=False, ends=False)  # a part of a gear
 
 
 def _tooth(

@@ -23,7 +23,9 @@ class Outline(eqx.Module):
     lines: tuple[bool, ...] = eqx.field(static=True)  # for each number
     groups: tuple[int, ...] = eqx.field(static=True)  # which of `curves`; -1 for plain elements
     slots: tuple[int, ...] = eqx.field(static=True)  # and where in its stack
+    corners: tuple[bool, ...] = eqx.field(static=True)  # which numbers are corners between elements
     closed: bool = eqx.field(static=True)
+    tips: bool = eqx.field(static=True)  # whether the last two numbers are the ends of an open chain, its start last
     samples: int = eqx.field(static=True)  # how many points show the shape of any curve
 
     @property
@@ -74,11 +76,43 @@ class Outline(eqx.Module):
 
         def step(e: Array) -> Array:
             on = e + way
-            return on % self.count if self.closed else jnp.where((on < 0) | (on >= self.count), -1, on)
+            if self.closed:
+                return on % self.count
+            if self.tips:  # before the first element stands the last number, and nothing behind the one before it
+                on = jnp.where(e == self.count - 1, jnp.where(way > 0, 0, -1), on)
+                on = jnp.where((e == 0) & (way < 0), self.count - 1, on)
+                return jnp.where((e == self.count - 2) & (way > 0), -1, on)
+            return jnp.where((on < 0) | (on >= self.count), -1, on)
 
         first = step(e)
         skip = (first >= 0) & ~self.there[jnp.maximum(first, 0)]
         return jnp.where(skip, step(first), first)
+
+
+    @property
+    def around(self) -> tuple[Float[Array, "2"], Float[Array, ""]]:
+        """A center, and how far from it the profile reaches; not at all, if it is a circle."""
+        if self.endless and not self.curves:
+            return jnp.stack([self.rows.x[0], self.rows.y[0]]), jnp.zeros(())
+        s = jnp.linspace(0.0, 1.0, max(self.samples, 9))
+        places = jax.vmap(lambda e: jax.vmap(lambda s: self.place(e, s).position)(s))(jnp.arange(self.count))
+        places = places.reshape(-1, 2)
+        center = (jnp.max(places, 0) + jnp.min(places, 0)) / 2
+        return center, jnp.max(jnp.hypot(*(places - center).T))
+
+    @property
+    def beside(self) -> Bool[Array, "n n"]:
+        """Which elements one is on at one place: an element with itself, and with those next to it, unless the boundary
+        is hollow between them."""
+        n, sharp = self.count, self.rows.turn >= -SMOOTH
+        found = jnp.eye(n, dtype=bool)
+        walk = [n - 1, *range(n - 1)] if self.tips else list(range(n))
+        for k in range(n if self.closed else n - 1):
+            i, j, over = (walk[(k + m) % n] for m in range(3))
+            found = found.at[i, j].set(True).at[j, i].set(True)
+            if self.corners[j]:
+                found = found.at[i, over].set(sharp[j]).at[over, i].set(sharp[j])
+        return found
 
 
 def _entry(tree, i: Int[Array, ""]):
@@ -101,9 +135,14 @@ class _Slot(NamedTuple):
     group: int
     slot: int
     there: Array
+    corner: bool = False
 
 
-def outline(elements: tuple[AbstractElement, ...], closed: bool, corners: tuple[bool, ...]) -> Outline:
+def outline(
+    elements: tuple[AbstractElement, ...], closed: bool, corners: tuple[bool, ...], ends: bool = False
+) -> Outline:
+    """`ends` puts a point at either end of an open chain: its normal turns by half a turn, from that of the element to
+    the opposite one."""
     groups: dict[object, list[AbstractElement]] = {}
     keys = []
     for element in elements:
@@ -128,7 +167,12 @@ def outline(elements: tuple[AbstractElement, ...], closed: bool, corners: tuple[
             turn = on.angle - end.angle
             turn = turn - 2 * jnp.pi * jax.lax.stop_gradient(jnp.round(turn / (2 * jnp.pi)))
             row = Row(end.position[0], end.position[1], zero, end.angle, turn, zero)
-            slots.append(_Slot(row, False, -1, 0, turn > SMOOTH))
+            slots.append(_Slot(row, False, -1, 0, turn > SMOOTH, True))
+    if ends:
+        last, first = elements[-1](1.0), elements[0](0.0)
+        for end, start in ((last, last.angle), (first, first.angle - jnp.pi)):
+            row = Row(end.position[0], end.position[1], zero, start, zero + jnp.pi, zero)
+            slots.append(_Slot(row, False, -1, 0, yes))
     return Outline(
         rows=jax.tree_util.tree_map(lambda *x: jnp.stack(x), *(s.row for s in slots)),
         there=jnp.stack([s.there for s in slots]),
@@ -139,6 +183,8 @@ def outline(elements: tuple[AbstractElement, ...], closed: bool, corners: tuple[
         lines=tuple(s.line for s in slots),
         groups=tuple(s.group for s in slots),
         slots=tuple(s.slot for s in slots),
+        corners=tuple(s.corner for s in slots),
         closed=closed,
+        tips=ends,
         samples=max((e.samples for e in elements if isinstance(e, AbstractCurve)), default=0),
     )

@@ -34,6 +34,7 @@ class Profile(eqx.Module):
     frame: PlanarFrame | Matrix4
     closed: bool = eqx.field(static=True)
     corners: tuple[bool, ...] = eqx.field(static=True)
+    ends: bool = eqx.field(static=True, default=False)
 
     @staticmethod
     def chain(
@@ -41,6 +42,7 @@ class Profile(eqx.Module):
         *,
         closed: bool = True,
         smooth: bool | Sequence[bool] = False,
+        ends: bool = True,
         hole: bool = False,
         frame: Any = None,
         tolerance: float = 1e-9,
@@ -55,6 +57,10 @@ class Profile(eqx.Module):
         - `smooth`: junctions that have no corner. At all others a corner is put, which has a number of its own; one
             where the tangents agree, or where the boundary is hollow, has no extent and is never touched. That is
             so whatever the dimensions are, so that elements have the same numbers in all variants.
+        - `ends`: whether an open chain ends in points. What comes along beyond its last element then meets that
+            point, from whichever side; without it, it meets nothing, and a contact that reaches the end is deleted.
+            The points have the last two numbers: where the chain ends, then where it starts. Between its ends an open
+            chain has one side: what comes from behind, through the material, is not held up.
         - `hole`: the boundary of a hole, which runs clockwise.
         - `frame`: where its plane lies in the body: `at(x, y, angle)`, or a 4x4 matrix for a plane
             in space; the body's own xy plane by default.
@@ -82,21 +88,23 @@ class Profile(eqx.Module):
         rounded = [bool(smooth)] * junctions if isinstance(smooth, bool) else [bool(x) for x in smooth]
         if len(rounded) != junctions:
             raise ValueError(f"`smooth` must tell of {junctions} junctions, got {len(rounded)}")
-        profile = Profile(chain, _frame(frame), closed, tuple(not x for x in rounded))
+        tips = ends and not closed and not isinstance(chain[0], Point) and not isinstance(chain[-1], Point)
+        profile = Profile(chain, _frame(frame), closed, tuple(not x for x in rounded), tips)
         if is_concrete(chain):
             _check(profile, hole, tolerance)
         return profile
 
     @property
     def outline(self) -> Outline:
-        return outline(self.elements, self.closed, self.corners)
+        return outline(self.elements, self.closed, self.corners, self.ends)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """What each number of the chain is: `"line"`, `"arc"`, ..., `"point"` for corners."""
+        """What each number of the chain is: `"line"`, `"arc"`, ..., `"point"` for corners and ends."""
         names = [type(e).__name__.lower() for e in self.elements]
         corners = [*self.corners, False][: len(names)]
-        return tuple(k for name, corner in zip(names, corners) for k in ((name, "point") if corner else (name,)))
+        kinds = [k for name, corner in zip(names, corners) for k in ((name, "point") if corner else (name,))]
+        return (*kinds, *(("point", "point") if self.ends else ()))
 
     def __call__(self, q: Any) -> Place:
         """The place with the coordinate `q` (2.4.2-1)."""
