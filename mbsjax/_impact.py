@@ -25,6 +25,20 @@ class Blow(NamedTuple):
     struck: Bool[Array, " c"]  # which contacts make an impulse,
     elastic: Bool[Array, " c"]  # and which of them with their restitution
     touched: Bool[Array, " c"]
+    approach: Float[Array, ""]  # how fast the gap closed,
+    rebound: Float[Array, ""]  # and the speed at which restitution would have bodies part that stay together
+
+
+class Rest(NamedTuple):
+    """Which speeds count as rest: those below a speed, or below a share of the fastest impact so far."""
+
+    speed: Float[Array, ""]
+    share: Float[Array, ""]
+    fastest: Float[Array, ""]
+
+    def below(self, approach: Float[Array, ""]) -> Float[Array, ""]:
+        """The largest of them, at an impact with this speed."""
+        return jnp.maximum(self.speed, self.share * jnp.maximum(self.fastest, approach))
 
 
 class Meeting(NamedTuple):
@@ -99,10 +113,10 @@ def happen(
     stance: Stance,
     there: tuple[Array, ...],
     guard: Int[Array, ""],
-    rest_speed: Float[Array, ""],
+    rest: "Rest",
 ) -> tuple[Blow, Float[Array, " nv"]]:
     """What follows when a guard has reached zero, and the velocities after it. `there` is where each contact might
-    close, and its gap there."""
+    close, and its gap there; `rest` tells which speeds count as none."""
     system, c = plant.problem.system, len(plant.laws)
     *where_near, gap = there
     there = tuple(where_near)
@@ -114,7 +128,7 @@ def happen(
     n_own = sum(force.n_switches for force in plant.forces)
     turned = jnp.where(switch < n_own, name("switched"), name("triggered"))
     if c == 0:
-        return Blow(stance._replace(side=side), turned, c + switch, no, no, no), v
+        return Blow(stance._replace(side=side), turned, c + switch, no, no, no, jnp.zeros(()), jnp.zeros(())), v
 
     k, w = jnp.clip(guard // GUARDS, 0, c - 1), jnp.where(is_switch, -1, guard % GUARDS)
     me, rigid = number == k, jnp.asarray(plant.rigid)
@@ -132,6 +146,9 @@ def happen(
     near = jnp.abs(gap) < _TOUCHING * system.size
     part = rigid & (held | near | me)
     hits = part & ~held & ((met.rates < 0) | (me & meets))  # one that rests on its surface is formed
+
+    approach = jnp.where(meets, jnp.maximum(-met.rates[k], 0.0), 0.0)
+    rest_speed = rest.below(approach)
 
     def settled(elastic: Array) -> tuple[Array, Array, Array]:
         struck = complementary(met.G, met.rates * (1 + jnp.where(elastic, plant.restitution, 0.0)), part)
@@ -159,8 +176,8 @@ def happen(
     on = jnp.where(meets, on_impact, jnp.where(me & opens, False, stance.on | (me & soft)))
     moved = jnp.where(goes_on, me, ~stance.on | (me & closing))
     where = tuple(jnp.where(goes_on, x, y) for x, y in zip(further, there))
-    approach = jnp.where(me & soft, -met.rates, stance.approach)
-    after_it = placed(moved, where)._replace(on=on, approach=approach, side=side)
+    soft_approach = jnp.where(me & soft, -met.rates, stance.approach)
+    after_it = placed(moved, where)._replace(on=on, approach=soft_approach, side=side)
     kind = jnp.select(
         [is_switch, shifts, meets & closed[k], meets, soft, goes_on, w == 5],
         [turned, *(name(x) for x in ("shifted", "closed", "impact", "closed", "transition", "released"))],
@@ -170,4 +187,19 @@ def happen(
     contact = jnp.where(is_switch, c + switch, k)
     keep = lambda x, y: jnp.where(is_switch, y, x)
     final = jax.tree_util.tree_map(keep, after_it, stance._replace(side=side))
-    return Blow(final, kind, contact, struck, elastic & struck, touched), struck_velocity(plant, met, v, pi)
+    rebound = jnp.where(closed[k] & ~shifts, plant.restitution[k] * approach, 0.0)
+    told = Blow(final, kind, contact, struck, elastic & struck, touched, approach, rebound)
+    return told, struck_velocity(plant, met, v, pi)
+
+
+def bouncing_time(speed: Array, acceleration: Array, jerk: Array, restitution: Array, longest: Array) -> Array:
+    """How long the bouncing lasts that begins with this speed away from a surface, under an acceleration towards it
+    that changes evenly: infinitely many flights, the first of 2 v/A, each `restitution` times as long as the one before.
+    Right to second order in the speed; zero where the acceleration is not steady enough for such a series, or it would
+    be longer than `longest`."""
+    pull = -acceleration
+    falls = (pull > 0) & (speed > 0) & (restitution < 1)
+    safe = jnp.where(falls, pull, 1.0)
+    sum_ = 2 * speed / (safe * jnp.where(falls, 1 - restitution, 1.0))
+    change = jerk * sum_ / (3 * safe)
+    return jnp.where(falls & (jnp.abs(change) < 0.25) & (sum_ < longest), sum_ * (1 + change), 0.0)

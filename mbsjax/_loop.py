@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ._groups import AbstractPose, lanes_behind, lanewise, wide
-from ._impact import Blow, happen
+from ._impact import Blow, Rest, bouncing_time, happen
 from ._modes import GUARDS
 from ._plant import Instant, Plant, Stance
 from ._record import Record
@@ -27,8 +27,15 @@ CODES = ("successful", "max_steps_reached", "max_events_reached", "step_too_smal
 
 _STRIDE = 0.3  # the longest step where contacts are watched, in radians, or parts of the mechanism's size
 _FINE = (1e-3, 0.1)  # of that size: elements that are shorter, or longer, do not shorten or lengthen the steps
-_NOISE = 1e-11  # a guard nearer to zero has not left its surface
-_FOUND = 3e-14  # a guard nearer to zero is on it
+_NOISE = 1e-11  # a guard nearer to zero has not left its surface,
+_FINE_NOISE = 1e-13  # nor has a gap of an open contact, or what it passes in the shortest time that can be told
+_HOP = 16  # times that noise: bounces that are less high are not resolved; their series is summed
+REST = 2e-5  # of the fastest impact so far: bodies that part more slowly stay together, unless a speed is given
+SERIES = 0.01  # of the time covered: bouncing that would last longer is no series
+_TRIES = 96  # a step that has not come about after so many attempts will not
+_FOUND = 3e-14  # a guard nearer to zero is on it; a gap that closes slowly must be so near
+_SOON = 1e-13  # that it closes within this part of the time covered, if numbers tell that apart,
+_DIGITS = 3e-17
 _JUMP = 1e-6  # a guard that changes its sign by more than this in no time did not pass through zero
 _ILLINOIS = 0.5
 _OFF = 1e-3  # a constraint further off than this, in radians or sizes, is lost
@@ -58,6 +65,8 @@ class Row(NamedTuple):
     contact: Array
     struck: Array
     elastic: Array
+    settle: Array  # how long the bouncing still lasts that this event sums up,
+    jerk: Array  # where the acceleration of the gap changes so fast
 
 
 class Course(NamedTuple):
@@ -91,6 +100,10 @@ class _State(NamedTuple):
     g_lo: Array
     g_hi: Array
     kept_lo: Array  # which of its ends was kept last: -1, 0, 1
+    fastest: Array  # the fastest impact so far
+    last_impact: Array  # when each contact last made one,
+    last_pull: Array  # and the acceleration of its gap before it
+    tries: Array  # attempts since the last step
     steps: Array
     rejected: Array
     events: Array
@@ -140,7 +153,7 @@ def guard_value(plant: Plant, t: Array, now: Instant, stance: Stance, after: Sta
 
 
 def run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options) -> Course:
-    """The course of a motion from `start` (t, q, p, stance); `limits` are rtol, atol and the speed that counts as rest.
+    """The course of a motion from `start` (t, q, p, stance); `limits` are rtol, atol, the speed that counts as rest, and which part of the fastest impact so far does.
     Under `vmap`, lanes are put behind all other axes."""
     numbers, structure = eqx.partition(plant, eqx.is_array)
 
@@ -160,7 +173,7 @@ def field(t: Array, y: Array, args: tuple[Plant, Stance]) -> Array:
 
 
 def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options) -> Course:
-    rtol, atol, rest_speed = limits
+    rtol, atol, rest_speed, rest_share = limits
     t0, q0, p0, stance0 = start
     lanes, c = t0.ndim, len(plant.laws)
     system, solver = plant.problem.system, options.solver
@@ -233,17 +246,21 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
 
         # the guards
         negative, middle = g <= 0, g_mid <= 0
-        unarmed = ~s.armed & ~s.fresh & (s.g > -100 * _NOISE)  # one that is negative from the start does not count
+        noise = jnp.full_like(g, _NOISE)
+        if c:
+            fine = jnp.maximum(_FINE_NOISE, 8 * least * jnp.abs(s.rates) / system.size)
+            noise = jnp.where(is_gap & ~of_guard(s.stance.on, True), of_guard(fine, _NOISE), noise)
+        unarmed = ~s.armed & ~s.fresh & (s.g > -100 * noise)  # one that is negative from the start does not count
         early = s.armed & middle & ~s.fresh
-        too_long = unarmed & ((g_mid < -_NOISE) | ((g < -_NOISE) & (g_mid <= _NOISE)))
-        late = negative & (s.armed | (g_mid > _NOISE)) & ~s.fresh
+        too_long = unarmed & ((g_mid < -noise) | ((g < -noise) & (g_mid <= noise)))
+        late = negative & (s.armed | (g_mid > noise)) & ~s.fresh
         # at once: forces that pull, and contacts that approach where they begin
         exempt = of_guard(s.exempt, False)
         at_once = s.fresh & ((s.armed & negative & ~exempt) | (is_force & (g < -_NOISE)))
         if c:
             rates, onward = now.gap_rates, now.gap_rates_dot
             touching = (jnp.abs(g) <= _NOISE) & is_gap & ~exempt & ~s.armed & ~of_guard(s.stance.on, True)
-            slow = 1e-9 * jnp.maximum(rest_speed, 1e-300)
+            slow = 1e-9 * jnp.maximum(jnp.maximum(rest_speed, rest_share * s.fastest), 1e-300)
             falling = (rates < -slow) | ((rates <= slow) & (onward < 0))
             at_once = at_once | (s.fresh & touching & of_guard(falling, False))
         dip, where = _dips(s.g, g_mid, g, s.armed & ~s.fresh)
@@ -263,8 +280,13 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         g_lo = jnp.where(from_mid, g_mid, jnp.where(not_yet, g, jnp.where(locating, s.g_lo, s.g)))
         crossed = (g_lo > 0) & (g_hi <= 0) & jnp.isfinite(hi)
         nearest = jnp.max(jnp.where(crossed, jnp.abs(g), 0.0), 0, initial=0.0)
+        on_it = jnp.full_like(g, _FOUND)
+        if c:
+            soon = jnp.clip(_SOON * span * jnp.abs(now.gap_rates) / system.size, _DIGITS, _FOUND)
+            on_it = jnp.where(is_gap & ~of_guard(s.stance.on, True), of_guard(soon, _FOUND), on_it)
+        arrived = jnp.all(~crossed | (jnp.abs(g) <= on_it), 0)
         found = jnp.isfinite(hi) & keep & active & ~long
-        found &= ((hi - lo) <= least) | ((crossing & ~first_half | not_yet) & (nearest <= _FOUND))
+        found &= ((hi - lo) <= least) | ((crossing & ~first_half | not_yet) & arrived)
         # the guard has jumped over zero: so does the step
         jump = found & (nearest > _JUMP)
         found &= ~jump
@@ -329,24 +351,24 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             apart=jnp.where(reached, apart, s.apart),
             g=jnp.where(reached, jnp.where(over_it & crossed, -1.0, g), s.g),
             rates=jnp.where(reached, now.gap_rates, s.rates),
-            armed=jnp.where(plain | (s.fresh & active), (s.armed & ~missed) | (g > _NOISE), s.armed),
+            armed=jnp.where(plain | (s.fresh & active), (s.armed & ~missed) | (g > noise), s.armed),
             exempt=s.exempt & ~(plain & (h > 0)),
             fresh=s.fresh & ~active,
             h=h_new,
             h_free=jnp.where(plain, h_next, s.h_free),
-            # where a step towards an event fails, a shorter one comes first
-            lo=jnp.where(commit | fail, 0.0, lo),
-            hi=jnp.where(commit | s.fresh | fail, jnp.inf, hi),
+            # where a step towards an event fails, or leads an unarmed guard through its surface, a shorter one comes
+            # first, and the event is bracketed anew from there
+            lo=jnp.where(commit | fail | long, 0.0, lo),
+            hi=jnp.where(commit | s.fresh | fail | long, jnp.inf, hi),
             g_lo=g_lo_,
             g_hi=g_hi_,
             kept_lo=jnp.where(commit, 0, jnp.where(side != 0, side, s.kept_lo)),
+            tries=jnp.where(commit | s.fresh, 0, s.tries + 1),
             steps=s.steps + commit,
             rejected=s.rejected + (active & ~commit & ~s.fresh),
         )
         # the row that this step is written to
-        row = Row(
-            s.t, s.q, s.p, s.stance, t1, now.p, guard, jnp.zeros_like(guard), jnp.zeros_like(guard), s.exempt, s.exempt
-        )
+        row = _row(s.t, s.q, s.p, s.stance)._replace(t_end=t1, p_end=now.p, guard=guard)
         fresh_row = s.fresh & event  # an event before any step: the state was put on the constraints just now
         row = row._replace(
             q=jnp.where(fresh_row, new.q, row.q),
@@ -362,7 +384,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
                 new.events > options.max_events,
                 small & ~sound & (off >= _OFF),
                 small & ~sound,
-                small | (new.rejected > 20 * options.max_steps + 1000),
+                small | (new.tries > _TRIES),
                 (new.steps >= options.max_steps) & ~(new.t >= t_end),
             ],
             [
@@ -381,7 +403,16 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     def apply(s: _State, row: Row, now: Instant, event: Array, guard: Array) -> tuple[_State, Row]:
         """Lets events happen."""
         told: Blow
-        told, v = lanewise(happen, lanes)(plant, s.t, s.q, now.v, s.stance, s.there, jnp.maximum(guard, 0), rest_speed)
+        slowest = rest_speed
+        if c:
+            mine = (np.arange(c).reshape(-1, *(1,) * lanes) == guard // GUARDS) & (guard % GUARDS == 0) & event
+            before = row.stance  # the acceleration is known on the elements that the step began with
+            mine = mine & (before.e1 == s.there[0]) & (before.e2 == s.there[1])
+            pull = jnp.sum(jnp.where(mine, now.gap_rates_dot, 0.0), 0)
+            hop = _HOP * _FINE_NOISE * system.size
+            slowest = jnp.maximum(rest_speed, jnp.sqrt(2 * jnp.maximum(-pull, 0.0) * hop))
+        rest = Rest(slowest, jnp.broadcast_to(rest_share, s.t.shape), s.fastest)
+        told, v = lanewise(happen, lanes)(plant, s.t, s.q, now.v, s.stance, s.there, jnp.maximum(guard, 0), rest)
         momentum = lanewise(lambda plant, q, t, stance, v: plant.momentum(plant.frame(q, t, stance), v), lanes)
         p = momentum(plant, s.q, s.t, told.stance, v)
         touched = of_guard(told.touched, False)
@@ -391,13 +422,28 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         first = c + sum(force.n_switches for force in plant.forces)
         for i, trigger in enumerate(plant.triggers):
             stops = stops | (trigger.stop & (told.contact == first + i))
+        settle = jerk = jnp.zeros_like(s.t)
+        last_impact, last_pull, others = s.last_impact, s.last_pull, 0
+        if c:
+            before_t, before_pull, bounce = (
+                jnp.sum(jnp.where(mine, x, 0.0), 0) for x in (last_impact, last_pull, plant.restitution)
+            )
+            flew = jnp.isfinite(before_t) & (s.t > before_t)
+            jerk = jnp.where(flew, (pull - before_pull) / jnp.where(flew, s.t - before_t, 1.0), 0.0)
+            settle = bouncing_time(told.rebound, pull, jerk, bounce, SERIES * span)
+            last_impact, last_pull = jnp.where(mine, s.t, last_impact), jnp.where(mine, now.gap_rates_dot, last_pull)
+            changed = (told.stance.on != s.stance.on) & (np.arange(c).reshape(-1, *(1,) * lanes) != told.contact)
+            others = jnp.sum(changed & event, 0)
         new = s._replace(
+            fastest=jnp.where(event, jnp.maximum(s.fastest, told.approach), s.fastest),
+            last_impact=last_impact,
+            last_pull=last_pull,
             p=jnp.where(event, p, s.p),
             stance=_where(event, told.stance, s.stance),
             armed=jnp.where(event, s.armed & ~touched, s.armed),
             exempt=jnp.where(event, s.exempt | told.touched, s.exempt),
             fresh=s.fresh | (event & ~stops),
-            events=s.events + event,
+            events=s.events + event + others,  # contacts that change with it have events of their own
             code=jnp.where(event & stops, CODES.index("stopped"), s.code),
         )
         pick_ = lambda x, y: jnp.where(event, x, y)
@@ -406,6 +452,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             contact=pick_(told.contact, row.contact),
             struck=pick_(told.struck, row.struck),
             elastic=pick_(told.elastic, row.elastic),
+            settle=pick_(settle, row.settle),
+            jerk=pick_(jerk, row.jerk),
         )
 
     none, no = jnp.zeros(t0.shape, int), jnp.zeros(t0.shape, bool)
@@ -416,9 +464,10 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     state = _State(
         t0, q0, p0, jnp.zeros_like(y0), stance0, there, system.pairs_apart(t0.shape), nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
         jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
-        nothing, nothing, none, none, none, none, none, span <= 0,
+        nothing, nothing, none, jnp.zeros_like(t0), jnp.full((c, *t0.shape), -jnp.inf), jnp.zeros((c, *t0.shape)),
+        none, none, none, none, none, span <= 0,
     )  # fmt: skip
-    first = Row(t0, q0, p0, stance0, t0, p0, none, none, none, state.exempt, state.exempt)
+    first = _row(t0, q0, p0, stance0)
     record = Record.blank(first, options.max_steps, lanes)
     meter = options.meter
 
@@ -434,8 +483,14 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     state, record, progress = jax.lax.while_loop(lambda carry: jnp.any(~carry[0].done), body, (state, record, progress))
     if meter is not None:
         meter.close(progress)
-    final = Row(state.t, state.q, state.p, state.stance, state.t, state.p, none, none, none, state.exempt, state.exempt)
+    final = _row(state.t, state.q, state.p, state.stance)
     return Course(record.read(first, lanes), state.steps, final, state.code, state.rejected, state.events)
+
+
+def _row(t: Array, q: Array, p: Array, stance: Stance) -> Row:
+    """A step that has not been made yet."""
+    none, no = jnp.zeros(t.shape, int), jnp.zeros(stance.on.shape, bool)
+    return Row(t, q, p, stance, t, p, none, none, none, no, no, jnp.zeros_like(t), jnp.zeros_like(t))
 
 
 def _time_for(way: Array, speed: Array, gain: Array, span: Array) -> Array:

@@ -5,7 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ._impact import impulses, meeting, struck_velocity
+from ._impact import bouncing_time, impulses, meeting, struck_velocity
 from ._loop import Course, Options, Row, field, guard_value
 from ._plant import Plant, Stance
 from ._precision import is_concrete
@@ -23,8 +23,8 @@ def advance(plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Arra
 
 @eqx.filter_custom_jvp
 def starts(plant: Plant, t: Array, q: Array, p: Array, *, course: Course, options: Options):
-    """Where each step begins (t, q, p, speeds of approach), then where the last one ends; and the momenta before what
-    ended each: as recorded, with the derivatives of `_replay`. Who asks for no derivatives does not pay for them."""
+    """Where each step begins (t, q, p, speeds of approach), then where the last one ends; the momenta before what
+    ended each, and how long the bouncing still lasts that it sums up: as recorded, with the derivatives of `_replay`. Who asks for no derivatives does not pay for them."""
     rows, last = course.rows, course.last
     n = rows.t.shape[0]
     parts = [
@@ -32,7 +32,7 @@ def starts(plant: Plant, t: Array, q: Array, p: Array, *, course: Course, option
         for x, y in ((rows.t, last.t), (rows.q, last.q), (rows.p, last.p), (rows.stance.approach, last.stance.approach))
     ]
     parts = [x.at[course.count].set(x[n]) for x in parts]
-    return (*parts, rows.p_end)
+    return (*parts, rows.p_end, rows.settle)
 
 
 @starts.def_jvp
@@ -75,7 +75,7 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
         t1 = jnp.where(on, row.t_end, t)
         # a step that ended on the surface by itself is followed by an event without a step: that has a date of its own
         located = (on | (there & led)) & (row.guard >= 0)
-        now = advance(plant, t, q, p, stance, t1, options)
+        now, t_now = advance(plant, t, q, p, stance, t1, options), t1
 
         def dated(_):
             q1, rates = now.frame.q, (now.q_dot, now.p_dot)
@@ -92,7 +92,7 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
             q1, p1, t1 = jax.lax.cond(located, dated, lambda _: (now.frame.q, now.p, t1), None)
         else:
             q1, p1 = now.frame.q, now.p
-        p_end = p1
+        p_end, settle = p1, jnp.zeros(())
         if plant.laws:
 
             def blown(_):
@@ -108,14 +108,19 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
                 p2 = plant.momentum(frame, v)
                 # onto the contacts that have closed
                 v = plant.velocity(frame, plant.solver(frame, then), p2, t1)
-                return q2, plant.momentum(frame, v), approach1
+                k = jnp.clip(row.contact, 0, len(plant.laws) - 1)
+                e, pull = plant.restitution[k], now.gap_rates_dot[k] + row.jerk * (t1 - t_now)
+                left = bouncing_time(-e * met.rates[k], pull, row.jerk, e, jnp.inf)
+                return q2, plant.momentum(frame, v), approach1, jnp.where(row.settle > 0, left, 0.0)
 
-            q1, p1, approach = jax.lax.cond(there & (row.guard >= 0), blown, lambda _: (q1, p1, approach), None)
+            q1, p1, approach, settle = jax.lax.cond(
+                there & (row.guard >= 0), blown, lambda _: (q1, p1, approach, settle), None
+            )
         keep = lambda x, y: jnp.where(there, x, y)
         carry = keep(t1, carry[0]), keep(q1, carry[1]), keep(p1, carry[2]), keep(approach, carry[3])
-        return carry, (*carry, p_end)
+        return carry, (*carry, p_end, settle)
 
     begin = (t, q, p, rows.stance.approach[0])
-    _, (ts, qs, ps, approaches, p_ends) = jax.lax.scan(jax.checkpoint(one), begin, (rows, after, used, led))  # pyright: ignore
+    _, (ts, qs, ps, approaches, p_ends, settles) = jax.lax.scan(jax.checkpoint(one), begin, (rows, after, used, led))  # pyright: ignore
     several = ((t, ts), (q, qs), (p, ps), (begin[3], approaches))
-    return (*(jnp.concatenate([x[None], y]) for x, y in several), p_ends)
+    return (*(jnp.concatenate([x[None], y]) for x, y in several), p_ends, settles)

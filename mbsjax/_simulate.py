@@ -12,8 +12,9 @@ from jaxtyping import Array
 
 from ._drive import problem as make_problem
 from ._impact import impulses, meeting
-from ._loop import CODES, Course, Options, run
+from ._loop import CODES, REST, Course, Options, run
 from ._mechanism import Mechanism
+from ._modes import EVENTS
 from ._plant import Instant, Plant, Stance, plant as make_plant
 from ._precision import as_float, is_concrete
 from ._replay import advance, starts
@@ -36,7 +37,7 @@ def simulate(
     solver: diffrax.AbstractSolver | None = None,
     rtol: Any = 1e-9,
     atol: Any = 1e-9,
-    rest_speed: Any = 1e-4,
+    rest_speed: Any = None,
     max_steps: int = 4096,
     max_events: int = 64,
     progress_meter: diffrax.AbstractProgressMeter | None = None,
@@ -60,7 +61,9 @@ def simulate(
         tight tolerances, `diffrax.Kvaerno5()` for stiff compliant contacts.
     - `rtol`, `atol`: tolerances of a step, relative, and absolute in parts of the mechanism's size; for velocities,
         of that size in the time covered.
-    - `rest_speed`: bodies that part more slowly than this after an impact stay together (3.6.1-4).
+    - `rest_speed`: bodies that part more slowly than this after an impact stay together (3.6.1-4); by default, more
+        slowly than 2e-5 of the fastest impact so far. Where they would go on bouncing, the infinitely many impacts that
+        are left are summed up: the contact closes at the time at which their series ends.
     - `max_steps`, `max_events`: how many to allow.
     - `progress_meter`: one of diffrax's, for long runs.
     - `throw`: whether to raise when it does not reach its end. Under `jit` or `vmap`, or with `throw=False`, look at
@@ -104,7 +107,9 @@ def simulate(
     chosen: Any = _with_tolerances(solver or diffrax.Tsit5(), rtol, atol)
     watching = bool(mech.contacts) or bool(triggers) or any(f.n_switches for f in mech.forces)
     options = Options(chosen, int(max_steps), int(max_events), watching, progress_meter)
-    limits = [as_float(x, f"`{name}`") for x, name in ((rtol, "rtol"), (atol, "atol"), (rest_speed, "rest_speed"))]
+    share = REST if rest_speed is None else 0.0
+    given = (("rtol", rtol), ("atol", atol), ("rest_speed", 0.0 if rest_speed is None else rest_speed))
+    limits = [*(as_float(x, f"`{name}`") for name, x in given), jnp.asarray(share)]
     looking = throw and is_concrete(plant, state0, ts, t1)
     if looking:
         check_begin(mech, plant, state0)
@@ -235,7 +240,7 @@ def _course(
 @eqx.filter_jit
 def _told(plant: Plant, begins: tuple, course: Course, ts: Array, options: Options):
     """Outputs and events, each from the step that it is in."""
-    t_at, q_at, p_at, approach, _ = begins
+    t_at, q_at, p_at, approach, *_ = begins
     rows, last, count = course.rows, course.last, course.count
     n = rows.t.shape[0]
     stances = jax.tree_util.tree_map(
@@ -267,8 +272,9 @@ def _told(plant: Plant, begins: tuple, course: Course, ts: Array, options: Optio
 
 
 def _log(plant: Plant, begins: tuple, stances: Stance, course: Course, options: Options) -> Log:
-    """The events, each at the end of its step."""
-    t_at, q_at, p_at, _, p_end = begins
+    """The events, each at the end of its step: what happened to its contact, switch or trigger, then what became of
+    other contacts because of it."""
+    t_at, q_at, p_at, _, p_end, settle = begins
     rows, n, c = course.rows, course.rows.t.shape[0], len(plant.laws)
     nv, nq = len(plant.names[0]), q_at.shape[1]
     if not options.watching:
@@ -277,14 +283,17 @@ def _log(plant: Plant, begins: tuple, stances: Stance, course: Course, options: 
         states = (zero((0, nq)), zero((0, nv)), zero((0, nv)), zero((0, c)), two, two, zero((0, c)) > 0)
         return Log(zero(0), jnp.zeros((), int), none, none, pairs, pairs, *states)
     happened = (jnp.arange(n) < course.count) & (rows.guard >= 0)
-    (which,) = jnp.nonzero(happened, size=options.max_events, fill_value=n)
-    there = which < n
-    k = jnp.where(there, which, 0)
+    others = (stances.on[1:] != stances.on[:-1]) & (jnp.arange(c) != rows.contact[:, None])
+    every = happened[:, None] & jnp.concatenate([happened[:, None], others], 1)
+    (which,) = jnp.nonzero(every.reshape(-1), size=options.max_events, fill_value=n * (c + 1))
+    there = which < n * (c + 1)
+    k, other = jnp.where(there, which // (c + 1), 0), which % (c + 1) - 1
 
-    def event(k: Array, there: Array):
+    def event(k: Array, other: Array, there: Array):
         before, after = (jax.tree_util.tree_map(lambda x, j=j: x[j], stances) for j in (k, k + 1))
         t, q = t_at[k + 1], q_at[k + 1]
-        contact = jnp.clip(rows.contact[k], 0, max(c - 1, 0))
+        kind, whose = rows.kind[k], jnp.where(other < 0, rows.contact[k], other)
+        contact = jnp.clip(whose, 0, max(c - 1, 0))
 
         def side(stance: Stance, p: Array) -> tuple[Array, Array]:
             frame = plant.frame(q, t, stance)
@@ -300,12 +309,17 @@ def _log(plant: Plant, begins: tuple, stances: Stance, course: Course, options: 
             pi = impulses(met, plant.restitution, rows.struck[k], rows.elastic[k])
             speeds = (v @ met.frame.slopes.T)[:, contact]
             pairs = jnp.stack([jnp.stack([s.e1[contact], s.e2[contact]]) for s in (before, after)])
+            made = jnp.where(after.on[contact], EVENTS.index("closed"), EVENTS.index("released"))
+            kind = jnp.where(other < 0, kind, made)
+            # bouncing that is summed up ends a little later
+            t = t + settle[k]
+            q = plant.problem.place(plant.problem.system.retract(q, v[1] * settle[k]), t)
         told = (q, *v, pi, speeds, energies)
         told = tuple(jnp.where(there, x, 0.0) for x in told)
         date = jnp.where(there, t, jnp.inf)
-        return date, rows.kind[k], jnp.where(there, rows.contact[k], -1), pairs[0], pairs[1], *told, after.on & there
+        return date, kind, jnp.where(there, whose, -1), pairs[0], pairs[1], *told, after.on & there
 
-    dates, kind, contact, *rest = jax.vmap(event)(k, there)
+    dates, kind, contact, *rest = jax.vmap(event)(k, other, there)
     return Log(dates, jnp.sum(there), kind, contact, *rest)
 
 
