@@ -39,7 +39,8 @@ class Event(NamedTuple):
         pairs = [f"{a[1]} {a[0]} - {b[1]} {b[0]}" for a, b in (self.before, self.after)]
         where = pairs[0] if pairs[0] == pairs[1] else f"{pairs[0]} -> {pairs[1]}"
         gave = f"; {self.gave_way!r} gave way" if self.gave_way else ""
-        return f"t = {self.t:.9g}: contact {self.contact!r} {self.kind} ({where}){gave}"
+        gone = ": the profile ends there, or no further contact is possible" if self.kind == "deleted" else ""
+        return f"t = {self.t:.9g}: contact {self.contact!r} {self.kind} ({where}){gone}{gave}"
 
 
 class Events(eqx.Module):

@@ -16,7 +16,7 @@ from jaxtyping import Array
 
 from ._groups import AbstractPose, lanes_behind, lanewise, wide
 from ._impact import Blow, Rest, bouncing_time, happen
-from ._modes import GUARDS
+from ._modes import FINE, GUARDS
 from ._plant import Instant, Plant, Stance
 from ._record import Record
 from ._stepper import step
@@ -26,7 +26,6 @@ from ._touch import Touch
 CODES = ("successful", "max_steps_reached", "max_events_reached", "step_too_small", "nonfinite", "locked", "stopped")
 
 _STRIDE = 0.3  # the longest step where contacts are watched, in radians, or parts of the mechanism's size
-_FINE = (1e-3, 0.1)  # of that size: elements that are shorter, or longer, do not shorten or lengthen the steps
 _NOISE = 1e-11  # a guard nearer to zero has not left its surface,
 _FINE_NOISE = 1e-13  # nor has a gap of an open contact, or what it passes in the shortest time that can be told
 _HOP = 16  # times that noise: bounces that are less high are not resolved; their series is summed
@@ -195,7 +194,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     paths = wide(system.layout.paths, lanes)
     finest = jnp.zeros((0, *t0.shape))
     if c:
-        finest = jnp.clip(system.finest(system.poses(q0)), _FINE[0] * system.size, _FINE[1] * system.size)
+        finest = jnp.clip(system.finest(system.poses(q0)), FINE[0] * system.size, FINE[1] * system.size)
         around = system.around(system.poses(q0))
     is_gap, is_force = column(gap_guards), column(force_guards)
 

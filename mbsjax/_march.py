@@ -12,9 +12,9 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ._drive import Problem
-from ._groups import lanes_behind, lanewise
+from ._groups import lanes_behind, lanewise, wide
 from ._linalg import determinant, lone_last, product, without
-from ._modes import EVENTS, GUARDS, Change, changes, watch
+from ._modes import EVENTS, FINE, GUARDS, Change, changes, watch
 from ._record import Record
 from ._system import Turns
 from ._touch import Mode
@@ -86,6 +86,7 @@ class _Watch(NamedTuple):
     rate: Array  # and their rates,
     near: tuple[Array, ...]  # and the elements that each contact might close on,
     apart: Array  # and which pairs of elements are apart
+    clear: Array  # for how long no two bodies can come through each other unseen
     armed: Array  # which have been clear of their surface since their contact last changed
     beyond: Array  # the shortest step that is known to lead beyond an event,
     g_beyond: Array  # and the guards there
@@ -141,6 +142,12 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         converged = converged / 100  # contacts ride on corners and steep flanks, where squares are not that small
     ones = [jnp.ones((n, *closed.shape)) for n in (len(problem.unknown), len(problem.columns))]
     per_size = 1 / problem.spread(*ones)
+
+    finest, around = jnp.zeros(()), (jnp.zeros(()), jnp.zeros(()))
+    if problem.mode is not None:
+        X0, size = problem.system.poses(q0), problem.system.size
+        finest = jnp.clip(problem.system.finest(X0), FINE[0] * size, FINE[1] * size)
+        around = problem.system.around(X0)
 
     def newton(problem: Problem, q: Array, turns: Turns, t: Array) -> tuple[Array, Array, Array]:
         """The correction of the position, the velocity, and the Jacobian there, as far as it can be singular."""
@@ -201,7 +208,7 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
             on = on._replace(watch=ahead_of_it)
             first = jnp.where(falling(s), 0.01 * span, t_next - t)
             h = jnp.where(s.fresh & ~arrived, first, jnp.where(falling(s), 2 * s.h, h))
-            h = jnp.where(jnp.isfinite(ahead_of_it.beyond), locate(ahead_of_it), jnp.minimum(h, stride(v)))
+            h = jnp.where(jnp.isfinite(ahead_of_it.beyond), locate(ahead_of_it), jnp.minimum(h, jnp.minimum(stride(v), ahead_of_it.clear)))
             early = jnp.where((early > 0) & jnp.isfinite(sight.beyond), locate(sight), early)
             h_short = jnp.where(early > 0, early, h_short)
         anew = trial(_where(done, on, s), jnp.where(done, h, h_short))
@@ -222,6 +229,15 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         speed = jnp.max(jnp.abs(v * per_size), 0, initial=0.0)
         return _STRIDE / jnp.maximum(speed, _STRIDE / (10 * span))
 
+    def clear(q: Array, v: Array, g: Array) -> Array:
+        """How long it takes bodies to cover the gap between them, or what they can move along each other without
+        missing anything."""
+        system = problem.system
+        X = system.poses(q)
+        V = jnp.sum(wide(system.layout.paths, closed.ndim) * (system.twists(q, X) * v)[:, None], 2)
+        room = jnp.maximum(g[:, 0] * system.size, finest)
+        return jnp.min(room / jnp.maximum(system.passing(X, V, around), 1e-300), 0)
+
     def look(s: _State, now: Problem, y: Array, v: Array, done: Array) -> tuple[_Watch, Array, Array]:
         """The guards at a position that was found: whether it may be accepted, and if not, after which
         shorter step to look again."""
@@ -236,12 +252,12 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
                 return g, rest
 
             g, rate, (mode, near, apart) = jax.jvp(moved, (still,), (v,), has_aux=True)
-            return g, rate, mode, near, apart
+            return g, rate, mode, near, apart, clear(y, v, g)
 
         def blind():
-            return w.g, w.rate, w.mode, w.near, w.apart
+            return w.g, w.rate, w.mode, w.near, w.apart, w.clear
 
-        g, rate, mode, near, apart = jax.lax.cond(jnp.any(done), guards, blind)
+        g, rate, mode, near, apart, free = jax.lax.cond(jnp.any(done), guards, blind)
         armed = w.armed | (g > _TOUCHING)
         shifted = g + jnp.where(w.armed, 0.0, _TOUCHING)
         hit = (w.g > 0) & (shifted <= 0) & ~s.fresh
@@ -257,7 +273,8 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         seen = jnp.where(fine, g + jnp.where(armed, 0.0, _TOUCHING), w.g)
         near, apart = _where(fine, near, w.near), jnp.where(fine, apart, w.apart)
         rate = jnp.where(fine, rate, w.rate)
-        sight = sight._replace(mode=mode, armed=armed, g=seen, rate=rate, near=near, apart=apart)
+        free = jnp.where(fine, free, w.clear)
+        sight = sight._replace(mode=mode, armed=armed, g=seen, rate=rate, near=near, apart=apart, clear=free)
         return sight, fine, jnp.where(passed, s.h / 2, jnp.where(dips, first, 0.0))
 
     def accepted(w: _Watch, h: Array) -> _Watch:
@@ -405,9 +422,9 @@ def _first_sight(problem: Problem, mode: Mode, q: Array, none: Array) -> _Watch:
     row = Log(jnp.full(lanes, jnp.inf), q, none, mode, mode, none, none, none)
     zero, no = jnp.zeros(lanes), jnp.zeros(lanes, bool)
     near = (mode.e1, mode.e2, mode.s1, mode.s2)
-    apart = problem.system.pairs_apart(lanes)
+    apart, never = problem.system.pairs_apart(lanes), zero + jnp.inf
     return _Watch(
-        mode, nothing, nothing, near, apart, nothing > 0, zero + jnp.inf, nothing, none, zero, no, none, no, row
+        mode, nothing, nothing, near, apart, never, nothing > 0, never, nothing, none, zero, no, none, no, row
     )
 
 

@@ -1,5 +1,6 @@
 """Simulation: the canonical equations integrated through contacts that form, slide, break and hit."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -116,6 +117,15 @@ def simulate(
         check_start(mech, state0.q)
     found: Any = _simulate(plant, _flags(mech), state0, ts, t1, jnp.stack(limits), options)
     sol = Solution(mech, plant, ts, *found)  # pyright: ignore
+    if looking:
+        for event in sol.events.list(mech, triggers):
+            if event.kind == "deleted":
+                warnings.warn(
+                    f"contact {event.contact!r} was deleted at t = {event.t:.9g}: one body ran off the end of the "
+                    "other's profile, and nothing holds it from there on. Extend the profile, or let it end in a point "
+                    "(`ends=True`)",
+                    stacklevel=2,
+                )
     if looking and bool(sol.result != RESULTS.successful):
         raise RuntimeError(f"At t = {float(sol.stopped_at):.9g}: {RESULTS[sol.result]}")
     if throw and not looking:
