@@ -65,7 +65,7 @@ def profile_of(parts: Sequence[Part], normal: Any, note: Callable[[int, str], No
     hole = bool(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)) < 0)
     smooth = [not corner for corner in (corners if closed else corners[:-1])]
     return Profile.chain(
-        elements, closed=closed, smooth=smooth, ends=False, hole=closed and hole, frame=frame, tolerance=LOOSE
+        elements, closed=closed, smooth=smooth, hole=closed and hole, frame=frame, tolerance=LOOSE
     )  # fmt: skip
 
 

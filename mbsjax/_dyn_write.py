@@ -172,6 +172,8 @@ class _Writer:
         meet = float(np.linalg.norm(ends[-1][1] - ends[0][0])) <= LOOSE * size
         if meet and not (profile.closed or endless(profile.elements[0])):
             raise ValueError(f"a .DYN file cannot hold {what}: it is open, though its ends meet")
+        if not profile.closed and not profile.ends:
+            raise ValueError(f"a .DYN file cannot hold {what}: its ends are left out (`ends=False`)")
 
         def point(p: Any, exact: bool) -> str:
             # sines and cosines are rounded where rounding errors begin

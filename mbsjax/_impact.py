@@ -1,6 +1,6 @@
 """Impacts, and every other change of a contact or a switch in dynamics (thesis 3.5, 3.6). Written for one lane."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -192,9 +192,9 @@ def happen(
     return told, struck_velocity(plant, met, v, pi)
 
 
-def bouncing_time(speed: Array, acceleration: Array, jerk: Array, restitution: Array, longest: Array) -> Array:
+def bouncing_time(speed: Array, acceleration: Array, jerk: Array, restitution: Array, longest: Any) -> Array:
     """How long the bouncing lasts that begins with this speed away from a surface, under an acceleration towards it
-    that changes evenly: infinitely many flights, the first of 2 v/A, each `restitution` times as long as the one before.
+    that changes evenly: infinitely many flights, the first of 2 v/A, each `restitution` times as long as the last.
     Right to second order in the speed; zero where the acceleration is not steady enough for such a series, or it would
     be longer than `longest`."""
     pull = -acceleration

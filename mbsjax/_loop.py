@@ -152,8 +152,8 @@ def guard_value(plant: Plant, t: Array, now: Instant, stance: Stance, after: Sta
 
 
 def run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options) -> Course:
-    """The course of a motion from `start` (t, q, p, stance); `limits` are rtol, atol, the speed that counts as rest, and which part of the fastest impact so far does.
-    Under `vmap`, lanes are put behind all other axes."""
+    """The course of a motion from `start` (t, q, p, stance); `limits` are rtol, atol, the speed that counts as rest,
+    and which part of the fastest impact so far does. Under `vmap`, lanes are put behind all other axes."""
     numbers, structure = eqx.partition(plant, eqx.is_array)
 
     @lanes_behind
@@ -461,7 +461,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     y0 = jnp.concatenate([q0, p0])
     there = (*stance0.where, stance0.s1)
     state = _State(
-        t0, q0, p0, jnp.zeros_like(y0), stance0, there, system.pairs_apart(t0.shape), nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
+        t0, q0, p0, jnp.zeros_like(y0), stance0, there, system.pairs_apart(t0.shape),
+        nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
         jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
         nothing, nothing, none, jnp.zeros_like(t0), jnp.full((c, *t0.shape), -jnp.inf), jnp.zeros((c, *t0.shape)),
         none, none, none, none, none, span <= 0,

@@ -24,7 +24,8 @@ def advance(plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Arra
 @eqx.filter_custom_jvp
 def starts(plant: Plant, t: Array, q: Array, p: Array, *, course: Course, options: Options):
     """Where each step begins (t, q, p, speeds of approach), then where the last one ends; the momenta before what
-    ended each, and how long the bouncing still lasts that it sums up: as recorded, with the derivatives of `_replay`. Who asks for no derivatives does not pay for them."""
+    ended each, and how long the bouncing still lasts that it sums up: as recorded, with the derivatives of `_replay`.
+    Who asks for no derivatives does not pay for them."""
     rows, last = course.rows, course.last
     n = rows.t.shape[0]
     parts = [

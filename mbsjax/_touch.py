@@ -92,8 +92,8 @@ class Touch(eqx.Module):
         """What is watched: the gap to the closest elements, or to those that have come to overlap since these were
         `apart` (of an active contact, elsewhere: at least `radius` from where it is, or beyond a hollow corner); how
         far the places of an active contact are from the ends of their elements; where the contact is, and where the
-        closest elements are, each as elements and places; and which pairs are apart now, padded as `apart` is: none, where nothing is
-        known of them."""
+        closest elements are, each as elements and places; and which pairs are apart now, padded as `apart`
+        is: none, where nothing is known of them."""
         here = self.meet(X, e1, e2, s1, s2)
         first, second = self.pairs
         n = len(first)

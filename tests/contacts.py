@@ -85,10 +85,12 @@ T7 = {"crank": 2.0, "rod": 4.0, "corner": -0.7, "low": -2.2, "coupler": 4.0}
 def crank_slider_and_four_bar(p: dict = T7) -> mbs.Mechanism:
     """The mechanism of the thesis 2.6: a slider whose nose pushes link L5 of a four-bar. The shape of L5 is lost; here
     it is arc, corner, arc."""
-    nose = mbs.Profile.chain([mbs.Arc((0.0, 0.0), 1.0, -jnp.pi / 2, jnp.pi)], closed=False)
+    nose = mbs.Profile.chain([mbs.Arc((0.0, 0.0), 1.0, -jnp.pi / 2, jnp.pi)], closed=False, ends=False)
     top, corner, tip = (-0.1, -0.4), (p["corner"], p["low"]), (-0.1, -3.6)
     flank = mbs.Profile.chain(
-        [mbs.Arc.between(top, corner, radius=6.0), mbs.Arc.between(corner, tip, radius=6.0)], closed=False
+        [mbs.Arc.between(top, corner, radius=6.0), mbs.Arc.between(corner, tip, radius=6.0)],
+        closed=False,
+        ends=False,
     )
     return mbs.Mechanism(
         [

@@ -43,7 +43,7 @@ DIMENSIONS = {
 
 
 def _chain(*points: tuple) -> mbs.Profile:
-    return mbs.Profile.chain([mbs.Line(a, b) for a, b in itertools.pairwise(points)], closed=False)
+    return mbs.Profile.chain([mbs.Line(a, b) for a, b in itertools.pairwise(points)], closed=False, ends=False)
 
 
 def latch(restitution: float = 0.0, dimensions: dict = DIMENSIONS) -> mbs.Mechanism:

@@ -86,8 +86,7 @@ def closest(
     A body that does not overlap another is as far from it as the shortest common normal is long, whichever side it
     points to: it begins outside both. So the shortest one is the true one, and where bodies overlap
     slightly, it tells by how much. Bodies that have come to overlap since it was told which pairs were `apart` do so
-    where one of these is no longer: then the pair that is deepest counts, however near another one is, and a normal
-    that leads through a body never does.
+    where one of these is no longer: then the pair that is deepest counts, however near another one is.
 
     Of the pairs `same`, places of the first profile within `radius` of the point `skip` are left out. `anywhere`,
     places beyond the ends of the elements count too.
@@ -112,7 +111,6 @@ def closest(
     score = jnp.abs(found.gap)
     if apart is not None:
         entered = apart & (found.gap <= 0)
-        good &= entered | outside | ~plain
         score = jnp.where(entered, found.gap, score)
     score = jnp.where(good, score, jnp.inf)
     k = jnp.argmin(score)

@@ -88,7 +88,6 @@ class Outline(eqx.Module):
         skip = (first >= 0) & ~self.there[jnp.maximum(first, 0)]
         return jnp.where(skip, step(first), first)
 
-
     @property
     def around(self) -> tuple[Float[Array, "2"], Float[Array, ""]]:
         """A center, and how far from it the profile reaches; not at all, if it is a circle."""
