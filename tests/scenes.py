@@ -1,0 +1,598 @@
+"""Scenes with closed forms: discs and rods that fly freely and hit walls without friction.
+
+A referee for simulations, in NumPy alone. Between impacts the center of a disc is on a parabola, and it meets a wall
+where that parabola meets the wall shifted by the disc's radius: a quadratic for a line, a quartic for an arc or a
+corner. The ends of a rod are sampled so densely that the bound on their accelerations leaves no room for a root unseen.
+All scenes of a family are solved side by side; numbers are in extended precision where the machine has it.
+"""
+
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+
+G = 9.81
+HORIZON = 1.2  # the time a scene lasts
+MOST = 16  # events that are looked for in a scene
+SLOWEST = 3e-3  # an impact that is slower ends a scene,
+CLOSE = 1e-7  # and so do two events that are nearer to each other, and a foot that is nearer to an element's end,
+GRAZING = 1e-3  # a part of the speed: an impact that is more oblique,
+GROWTH = 1e3  # and an event whose time depends on the start by more than this
+TINY = 1e-10  # the change of the start that tells this
+
+real = np.longdouble
+_WINDOW, _FINE = 0.16, 160  # how far ahead the ends of a rod are looked at, and at how many moments
+
+
+class Walls(NamedTuple):
+    """The boundaries of n scenes, element by element along the chain, corners included, the material on the left. A
+    line has a place where it begins, a direction and a length; an arc or corner a center, a radius (negative where
+    it is concave) and a sector: the direction of its middle, seen from the center, and half its width, negative for a
+    corner that is not there. `back` are hollow corners and lines as seen from behind, which end a scene.
+    """
+
+    line: np.ndarray  # [elements], the others are round
+    base: np.ndarray  # [n, elements, 2]
+    along: np.ndarray  # [n, elements]: the direction of a line, the middle of a sector
+    extent: np.ndarray  # [n, elements]: the length of a line, half the width of a sector
+    radius: np.ndarray  # [n, elements]
+    back: np.ndarray  # [elements]
+    number: np.ndarray  # [elements]: what the profile calls it
+
+
+class Scenes(NamedTuple):
+    """n scenes: their walls, the disc's radius (or half the rod's length), restitution, where and how fast it starts,
+    the square of its radius of inertia; and the numbers of the drawing."""
+
+    walls: Walls
+    size: np.ndarray  # [n]
+    restitution: np.ndarray
+    position: np.ndarray  # [n, 3]: x, y, angle
+    velocity: np.ndarray
+    inertia: np.ndarray  # [n]
+    rod: bool
+    drawing: dict[str, np.ndarray]
+
+    def picked(self, i: np.ndarray) -> "Scenes":
+        """Some of them."""
+        w = self.walls
+        walls = w._replace(base=w.base[i], along=w.along[i], extent=w.extent[i], radius=w.radius[i])
+        rows = (self.size[i], self.restitution[i], self.position[i], self.velocity[i], self.inertia[i])
+        return Scenes(walls, *rows, self.rod, {name: x[i] for name, x in self.drawing.items()})
+
+
+class Answer(NamedTuple):
+    """What happens in n scenes: times and elements of the impacts (and which end of a rod hits), the time until
+    which the answer is sure, and position and velocity then."""
+
+    t: np.ndarray  # [n, MOST], infinite after the last
+    element: np.ndarray
+    end: np.ndarray
+    count: np.ndarray  # [n]
+    until: np.ndarray
+    position: np.ndarray  # [n, 3]
+    velocity: np.ndarray
+
+
+# ---------------------------------------- chains
+
+
+def _turned(angle: np.ndarray) -> np.ndarray:
+    return (angle + np.pi) % (2 * np.pi) - np.pi
+
+
+def _unit(angle: np.ndarray) -> np.ndarray:
+    return np.stack([np.cos(angle), np.sin(angle)], -1)
+
+
+def chain(pieces: list[tuple], closed: bool = True, ends: bool = True) -> Walls:
+    """The boundary along pieces `("line", a, b)` and `("arc", a, b, radius)`, the shorter arc of that radius, concave
+    where it is negative. Between two pieces stands a corner, at the ends of an open chain a round tip."""
+    rows, back = [], []  # kind, base, along, extent, radius
+    first, last = [], []  # directions of travel where a piece begins and ends
+
+    def add(kind: bool, base, along, extent, radius, behind: bool = False, number: int = -1) -> None:
+        rows.append((kind, base, along, extent, np.broadcast_to(radius, along.shape)))
+        back.append((behind, number))
+
+    for piece in pieces:
+        a, b = piece[1:3]
+        d = b - a
+        heading, length = np.arctan2(d[..., 1], d[..., 0]), np.hypot(d[..., 0], d[..., 1])
+        if piece[0] == "line":
+            first.append(heading)
+            last.append(heading)
+        else:
+            half = np.arcsin(np.minimum(length / 2 / np.abs(piece[3]), 1.0)) * np.sign(piece[3])
+            first.append(heading - half)
+            last.append(heading + half)
+    n = len(pieces)
+    for i, piece in enumerate(pieces):
+        a, b = piece[1:3]
+        d = b - a
+        heading, length = np.arctan2(d[..., 1], d[..., 0]), np.hypot(d[..., 0], d[..., 1])
+        if piece[0] == "line":
+            add(True, a, heading, length, 0.0, number=len(rows))
+        else:
+            r = piece[3]
+            half = np.arcsin(np.minimum(length / 2 / np.abs(r), 1.0))
+            left = _unit(heading + np.pi / 2)
+            center = (a + b) / 2 + (np.sign(r) * np.abs(r) * np.cos(half))[..., None] * left
+            add(False, center, heading - np.sign(r) * np.pi / 2, half, r, number=len(rows))
+        if closed or i < n - 1:
+            turn = _turned(first[(i + 1) % n] - last[i])
+            # a corner that turns to the left sticks out: its normals are those between the two pieces'
+            half = np.where(turn > 1e-9, turn / 2, -1.0)
+            add(False, b, last[i] + turn / 2 - np.pi / 2, half, 0.0, number=len(rows))
+    if not closed:
+        count = len(rows)
+        for place, heading, number in ((pieces[-1][2], last[-1], count), (pieces[0][1], first[0] + np.pi, count + 1)):
+            add(False, place, heading, np.full(heading.shape, np.pi / 2), 0.0, behind=not ends, number=number)
+        for i, piece in enumerate(pieces):  # from behind
+            a, b = piece[1:3]
+            d = a - b
+            add(True, b, np.arctan2(d[..., 1], d[..., 0]), np.hypot(d[..., 0], d[..., 1]), 0.0, behind=True)
+            if i < n - 1:
+                turn = _turned(first[i + 1] - last[i])
+                half = np.where(turn < -1e-9, np.pi, -1.0)
+                add(False, b, last[i], half, 0.0, behind=True)
+    kind, base, along, extent, radius = zip(*rows)
+    behind, number = zip(*back)
+    n_scenes = along[0].shape[0]
+    stack = lambda x: np.stack([np.broadcast_to(y, (n_scenes,)) for y in x], 1).astype(real)
+    base = np.stack([np.broadcast_to(x, (n_scenes, 2)) for x in base], 1).astype(real)
+    return Walls(
+        np.array(kind), base, stack(along), stack(extent), stack(radius), np.array(behind), np.array(number, dtype=int)
+    )
+
+
+def clearance(walls: Walls, place: np.ndarray) -> np.ndarray:
+    """How far points [n, ..., 2] are from the elements: those that see them in front of them."""
+    p = place[..., None, :] - walls.base.reshape(len(place), *[1] * (place.ndim - 2), -1, 2)
+    over = lambda x: x.reshape(len(place), *[1] * (place.ndim - 2), -1)
+    d, extent = _unit(over(walls.along)), over(walls.extent)
+    s = np.clip(np.sum(p * d, -1), 0, np.where(walls.line, extent, 0))
+    to_line = np.hypot(*np.moveaxis(p - s[..., None] * d, -1, 0))
+    far = np.hypot(p[..., 0], p[..., 1])
+    off = np.abs(_turned(np.arctan2(p[..., 1], p[..., 0]) - over(walls.along)))
+    to_round = np.where(off <= extent, np.abs(far - np.abs(over(walls.radius))), np.inf)
+    return np.min(np.where(walls.line, to_line, to_round), -1)
+
+
+# ---------------------------------------- the flight
+
+
+class Candidates(NamedTuple):
+    """Moments at which something may be met, in any order: `sure`, or so near to not being met that the scene ends
+    there. An `element` of a rod is counted on from the last one for its second end."""
+
+    scene: np.ndarray
+    element: np.ndarray
+    t: np.ndarray
+    sure: np.ndarray
+
+
+def _newton(c: np.ndarray, t: np.ndarray, steps: int = 4) -> np.ndarray:
+    """Polishes the roots t [..., k] of polynomials c [..., degree + 1], lowest power first."""
+    for _ in range(steps):
+        value, slope = np.zeros_like(t), np.zeros_like(t)
+        for k in range(c.shape[-1] - 1, -1, -1):
+            slope = slope * t + value
+            value = value * t + c[..., k, None]
+        t = t - np.where(slope != 0, value / np.where(slope != 0, slope, 1), 0)
+    return t
+
+
+def _quadratic(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both roots of polynomials [..., 3], and how far from the real axis they are."""
+    c0, c1, c2 = np.moveaxis(c, -1, 0)
+    square = c1**2 - 4 * c0 * c2
+    q = -(c1 + np.where(c1 < 0, -1, 1) * np.sqrt(np.maximum(square, 0))) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.stack([np.where(c2 != 0, q / c2, np.inf), np.where(q != 0, c0 / q, np.inf)], -1)
+        vertex = np.where(c2 != 0, -c1 / (2 * c2), np.inf)
+        off = np.where(square < 0, np.sqrt(np.maximum(-square, 0)) / np.abs(2 * c2), 0)
+    return np.where((square < 0)[..., None], vertex[..., None], t), np.repeat(off[..., None], 2, -1)
+
+
+def _quartic(c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All roots of polynomials [..., 5], the eigenvalues of their companion matrices."""
+    companion = np.zeros((*c.shape[:-1], 4, 4))
+    companion[..., range(1, 4), range(3)] = 1.0
+    companion[..., :, 3] = -(c[..., :4] / c[..., 4:])
+    found = np.linalg.eigvals(companion)
+    t, off = found.real.astype(real), np.abs(found.imag)
+    return np.where(off < 1e-6, _newton(c, t), t), off
+
+
+def _judged(scene, element, t, off, rate, speed, inside, back) -> Candidates:
+    plain = (off < 1e-6) & (rate < -GRAZING * speed) & (inside > CLOSE) & ~back
+    doubtful = (off < 1e-3) & (rate < GRAZING * speed) & (inside > -CLOSE)
+    keep = (t > 0) & np.isfinite(t) & (plain | doubtful)
+    return Candidates(scene[keep], element[keep], t[keep], plain[keep])
+
+
+def disc_meets(scenes: "Scenes", q: np.ndarray, v: np.ndarray, hit: np.ndarray) -> Candidates:
+    """When the center's parabola meets the walls' offset curves; `hit` is the element that it leaves just now, -1 for
+    none."""
+    walls, g = scenes.walls, np.array([0, -G], real)
+    n, m = walls.along.shape
+    c, v, R = q[:, :2], v[:, :2], scenes.size[:, None]
+    leaving = np.arange(m) == hit[:, None]
+    found = []
+    for kind, there in ((True, walls.line), (False, ~walls.line)):
+        k = np.flatnonzero(there)
+        p, along, extent, left = c[:, None] - walls.base[:, k], walls.along[:, k], walls.extent[:, k], leaving[:, k]
+        V = np.broadcast_to(v[:, None], p.shape)
+        if kind:
+            d = _unit(along)
+            normal = np.stack([d[..., 1], -d[..., 0]], -1)
+            f = np.stack([np.sum(p * normal, -1) - R, np.sum(V * normal, -1), normal @ g / 2], -1)
+            f[..., 0] = np.where(left, 0, f[..., 0])
+            t, off = _quadratic(f)
+            t = np.where(left[..., None] & (np.abs(t) < 1e-15), np.inf, t)
+        else:
+            reach = walls.radius[:, k] + R
+            f = [np.sum(p * p, -1) - reach**2, 2 * np.sum(p * V, -1), np.sum(V * V, -1) + p @ g, V @ g]
+            f = np.stack([*f, np.full(reach.shape, g @ g / 4)], -1)
+            # of an element that it leaves the root at zero is taken out, and one at -1 put in its place
+            zero = np.zeros_like(f[..., :1])
+            f = np.where(
+                left[..., None], np.concatenate([f[..., 1:], zero], -1) + np.concatenate([zero, f[..., 1:]], -1), f
+            )
+            t, off = _quartic(f)
+            normal, d = None, None
+        with np.errstate(invalid="ignore"):
+            at = p[:, :, None] + t[..., None] * v[:, None, None] + t[..., None] ** 2 * g / 2
+            moving = v[:, None, None] + t[..., None] * g
+            if kind:
+                foot = np.sum(at * d[:, :, None], -1)
+                rate = np.sum(moving * normal[:, :, None], -1)
+                inside = np.minimum(foot, extent[..., None] - foot)
+            else:
+                far = np.hypot(at[..., 0], at[..., 1])
+                rate = np.sign(reach)[..., None] * np.sum(at * moving, -1) / np.where(far > 0, far, 1)
+                turned = np.abs(_turned(np.arctan2(at[..., 1], at[..., 0]) - along[..., None]))
+                inside = np.where(extent[..., None] >= np.pi, 1, extent[..., None] - turned)
+            speed = np.hypot(moving[..., 0], moving[..., 1])
+        scene, element, _ = np.broadcast_arrays(np.arange(n)[:, None, None], k[:, None], t)
+        back = np.broadcast_to(walls.back[k][:, None], t.shape)
+        found.append(_judged(scene, element, t, off, rate, speed, inside, back))
+    return Candidates(*(np.concatenate(x) for x in zip(*found)))
+
+
+def rod_meets(scenes: "Scenes", q: np.ndarray, v: np.ndarray, hit: np.ndarray) -> Candidates:
+    """When the ends of a rod meet the lines. The distance of an end from a line is sampled at intervals h; where it has
+    the same sign at two moments, there is no root between them if it is more than a h^2 / 8 at both, where a bounds its
+    second derivative."""
+    walls = scenes.walls
+    n, m = walls.along.shape
+    tau = np.linspace(0, _WINDOW, _FINE + 1)
+    bound = (G + scenes.size * v[:, 2] ** 2) * tau[1] ** 2 / 8
+    d = _unit(walls.along)
+    normal = np.stack([d[..., 1], -d[..., 0]], -1)
+    found = []
+    for end in (0, 1):
+        tip = lambda i, t, end=end: _tip(scenes, q, v, i, t, end)
+        points = _tip(scenes, q.astype(float), v.astype(float), np.arange(n)[:, None], tau[None], end)[0]
+        f = np.einsum("ntk,nmk->nmt", points, normal.astype(float))
+        f -= np.sum(walls.base * normal, -1).astype(float)[..., None]
+        left = hit[:, None] == np.arange(m) + end * m
+        f[left, 0] = np.inf  # it begins on its way out
+        low = np.minimum(f[..., :-1], f[..., 1:])
+        falls = (f[..., :-1] > 0) & (f[..., 1:] <= 0)
+        near = (low > 0) & (low < bound.astype(float)[:, None, None])
+        i, j, k = np.nonzero((falls | near) & walls.line[:, None])
+        falls = falls[i, j, k]
+        t, lo, hi = (tau[k] + tau[k + 1]) / 2, tau[k].astype(real), tau[k + 1].astype(real)
+        for _ in range(12):  # Newton's method, within a bracket
+            p, moving = tip(i, t)
+            gap, rate = (np.sum(x * normal[i, j], -1) for x in (p - walls.base[i, j], moving))
+            lo, hi = np.where(gap > 0, t, lo), np.where(gap > 0, hi, t)
+            on = t - gap / np.where(rate != 0, rate, 1)
+            t = np.where((rate < 0) & (on >= lo) & (on <= hi), on, (lo + hi) / 2)
+        t = np.where(falls, t, tau[k])
+        p, moving = tip(i, t)
+        foot = np.sum((p - walls.base[i, j]) * d[i, j], -1)
+        rate, speed = np.sum(moving * normal[i, j], -1), np.hypot(moving[:, 0], moving[:, 1])
+        inside = np.minimum(foot, walls.extent[i, j] - foot)
+        inside = np.where(falls, inside, np.where(inside > -tau[1] * speed, 0, -1))
+        found.append(_judged(i, j + end * m, t, 0 * t, np.where(falls, rate, 0), speed, inside, np.zeros(len(t), bool)))
+    return Candidates(*(np.concatenate(x) for x in zip(*found)))
+
+
+def _tip(scenes: "Scenes", q, v, i: np.ndarray, t: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where an end of the rods i is at the moments t, and how fast."""
+    angle, arm, s = q[i, 2] + v[i, 2] * t, (2 * end - 1) * scenes.size[i], t[..., None]
+    place = q[i, :2] + s * v[i, :2] + s**2 * np.array([0, -G / 2]) + arm[..., None] * _unit(angle)
+    return place, v[i, :2] + s * np.array([0, -G]) + (arm * v[i, 2])[..., None] * _unit(angle + np.pi / 2)
+
+
+def _flown(q: np.ndarray, v: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    g, t = np.array([0, -G, 0], real), t[:, None]
+    return q + t * v + t**2 * g / 2, v + t * g
+
+
+def _struck(scenes: "Scenes", q: np.ndarray, v: np.ndarray, element: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The velocities after an impact without friction on an element, and how fast the bodies met."""
+    walls, lanes = scenes.walls, np.arange(len(q))
+    m, k = walls.along.shape[1], element % walls.along.shape[1]
+    angle, p = walls.along[lanes, k], q[:, :2] - walls.base[lanes, k]
+    d = _unit(angle)
+    far = np.hypot(p[:, 0], p[:, 1])
+    outward = p / np.where(far > 0, far, 1)[:, None] * np.where(walls.radius[lanes, k] < 0, -1, 1)[:, None]
+    normal = np.where(walls.line[k][:, None], np.stack([d[:, 1], -d[:, 0]], -1), outward)
+    arm = np.where(element >= m, 1, -1)[:, None] * scenes.size[:, None] * _unit(q[:, 2])
+    lever = arm[:, 0] * normal[:, 1] - arm[:, 1] * normal[:, 0] if scenes.rod else np.zeros_like(far)
+    rate = np.sum(v[:, :2] * normal, -1) + lever * v[:, 2]
+    impulse = -(1 + scenes.restitution) * rate / (1 + lever**2 / scenes.inertia)
+    return v + np.stack([*(impulse * normal.T), impulse * lever / scenes.inertia], 1), -rate
+
+
+def _followed(scenes: "Scenes", v0: np.ndarray) -> Answer:
+    n, m = scenes.walls.along.shape
+    meets = rod_meets if scenes.rod else disc_meets
+    q, v = scenes.position.astype(real), v0.copy()
+    t, hit, live = np.zeros(n, real), np.full(n, -1), np.ones(n, bool)
+    count, until = np.zeros(n, int), np.full(n, HORIZON, real)
+    times, elements = np.full((n, MOST), np.inf, real), np.full((n, MOST), -1)
+    window = _WINDOW - CLOSE if scenes.rod else np.inf
+    while live.any():
+        i = np.flatnonzero(live)
+        mine = scenes.picked(i)
+        found = meets(mine, q[i], v[i], hit[i])
+        order = np.lexsort((found.t, found.scene))
+        found = Candidates(*(x[order] for x in found))
+        first = np.searchsorted(found.scene, np.arange(len(i)))
+        # behind the last one stands one that never comes
+        at = lambda x, k, never: np.append(x, never)[np.minimum(k, len(x))]
+        comes = at(found.scene, first, -1) == np.arange(len(i))
+        again = comes & (at(found.scene, first + 1, -1) == np.arange(len(i)))
+        dt = np.where(comes, at(found.t, first, np.inf), np.inf)
+        next_ = np.where(again, at(found.t, first + 1, np.inf), np.inf)
+        element = at(found.element, first, -1)
+        over = t[i] + np.minimum(dt, window) >= HORIZON - CLOSE
+        flies = ~over & (dt >= window)
+        q_, v_ = _flown(q[i], v[i], np.where(over, 0, np.minimum(dt, window)))
+        after, speed = _struck(mine, q_, v_, element)
+        clear = at(found.sure, first, False) & (next_ > dt + CLOSE) & (speed > SLOWEST) & (count[i] < MOST)
+        hits, ends = ~over & ~flies & clear, ~over & ~flies & ~clear
+        until[i[ends]] = (t[i] + dt)[ends]
+        k, f = i[hits], i[flies]
+        q[k], v[k], t[k], hit[k] = q_[hits], after[hits], (t[i] + dt)[hits], element[hits]
+        q[f], v[f], t[f], hit[f] = q_[flies], v_[flies], t[f] + window, -1
+        times[k, count[k]], elements[k, count[k]] = t[k], element[hits]
+        count[k] += 1
+        live[i[over | ends]] = False
+    return Answer(times, elements % m, np.where(elements < 0, -1, elements // m), count, until, q, v)
+
+
+def solve(scenes: "Scenes") -> Answer:
+    """The impacts of all scenes, up to where they are sure; there, half-way to what is not, the answer ends."""
+    v0 = scenes.velocity.astype(real)
+    one, two = _followed(scenes, v0), _followed(scenes, v0 * (1 + TINY * np.array([1, -1, 1], real)))
+    with np.errstate(invalid="ignore"):
+        steady = np.abs(two.t - one.t) < GROWTH * TINY
+    same = np.cumprod((one.element == two.element) & (one.end == two.end) & steady, 1).astype(bool)
+    count = np.sum(same, 1)
+    numbers = np.arange(MOST)
+    kept = numbers < count[:, None]
+    beyond = np.where(count < one.count, np.append(one.t, one.t[:, :1], 1)[np.arange(len(count)), count], one.until)
+    last = np.where(count > 0, one.t[np.arange(len(count)), np.maximum(count - 1, 0)], 0)
+    until = np.where(beyond >= HORIZON, HORIZON, (last + beyond) / 2)
+    # once more, to where it ends
+    t, q, v = np.zeros(len(count), real), scenes.position.astype(real), v0
+    for k in range(MOST):
+        on = kept[:, k]
+        q_, v_ = _flown(q, v, np.where(on, one.t[:, k] - t, 0))
+        v_, _ = _struck(scenes, q_, v_, np.maximum(one.element[:, k] + one.end[:, k] * scenes.walls.along.shape[1], 0))
+        t = np.where(on, one.t[:, k], t)
+        q, v = np.where(on[:, None], q_, q), np.where(on[:, None], v_, v)
+    q, v = _flown(q, v, until - t)
+    fill = lambda x, none: np.where(kept, x, none)
+    number = scenes.walls.number[np.maximum(one.element, 0)]
+    answer = Answer(fill(one.t, np.inf), fill(number, -1), fill(one.end, -1), count, until, q, v)
+    return Answer(*(x.astype(float) if x.dtype == real else x for x in answer))
+
+
+# ---------------------------------------- the scenes
+
+
+BLOCK = 256  # scenes that are drawn together
+ENDS = True  # whether the ends of open chains are met; else a scene ends there
+
+
+def polygon_walls(vertices: np.ndarray) -> Walls:
+    corners = np.moveaxis(vertices, 1, 0)
+    return chain([("line", a, b) for a, b in zip(corners, np.roll(corners, -1, 0))])
+
+
+def mixed_walls(vertices: np.ndarray, radii: np.ndarray) -> Walls:
+    a, b, c, d = np.moveaxis(vertices, 1, 0)
+    return chain([("line", a, b), ("arc", b, c, -radii[:, 0]), ("line", c, d), ("arc", d, a, radii[:, 1])])
+
+
+def open_walls(vertices: np.ndarray) -> Walls:
+    corners = np.moveaxis(vertices, 1, 0)
+    return chain([("line", a, b) for a, b in pairwise(corners)], closed=False, ends=ENDS)
+
+
+WALLS = {"polygon": polygon_walls, "mixed": mixed_walls, "open": open_walls, "rod": polygon_walls}
+
+
+def _rotated(points: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    x, y = points[..., 0], points[..., 1]
+    return np.stack([c * x - s * y, s * x + c * y], -1)
+
+
+def _star(rng: np.random.Generator, n: int, inner: float = 0.4) -> np.ndarray:
+    """Six corners round the origin, counter-clockwise."""
+    angle = 2 * np.pi * (np.arange(6) + rng.uniform(-0.35, 0.35, (n, 6))) / 6 + rng.uniform(0, 2 * np.pi, (n, 1))
+    return np.exp(rng.uniform(np.log(inner), np.log(1.4), (n, 6, 1))) * _unit(angle)
+
+
+def _convex(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Six corners on an ellipse."""
+    angle = 2 * np.pi * (np.arange(6) + rng.uniform(-0.4, 0.4, (n, 6))) / 6
+    return _rotated(_unit(angle) * rng.uniform(0.7, 1.3, (n, 1, 2)), rng.uniform(0, 2 * np.pi, n))
+
+
+def _thinned(rng: np.random.Generator, points: np.ndarray) -> np.ndarray:
+    """Half of them pressed together, to a hundredth at most."""
+    n = len(points)
+    squash = np.where(rng.uniform(size=n) < 0.5, 10 ** rng.uniform(-2, 0, n), 1.0)
+    return _rotated(0.6 * points * np.stack([np.ones(n), squash], -1)[:, None], rng.uniform(0, 2 * np.pi, n))
+
+
+def _within(rng: np.random.Generator, vertices: np.ndarray, most: float = 0.95) -> np.ndarray:
+    """A point within each polygon that the origin sees all of."""
+    n, m, _ = vertices.shape
+    k, s = rng.integers(m, size=n), rng.uniform(size=(n, 1))
+    a, b = vertices[np.arange(n), k], vertices[np.arange(n), (k + 1) % m]
+    return rng.uniform(0, most, (n, 1)) * (a + s * (b - a))
+
+
+def _thrown(rng: np.random.Generator, n: int, fastest: float = 12.0) -> np.ndarray:
+    return np.exp(rng.uniform(np.log(0.5), np.log(fastest), (n, 1))) * _unit(rng.uniform(0, 2 * np.pi, n))
+
+
+def _aimed(rng: np.random.Generator, start: np.ndarray, target: np.ndarray) -> np.ndarray:
+    time = rng.uniform(0.15, 0.7, (len(start), 1))
+    return (target - start) / time + np.array([0, G / 2]) * time
+
+
+def _clear_start(rng: np.random.Generator, walls: Walls, vertices: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """Points in rooms that are clear of the walls; the origin always is."""
+    start = np.zeros((len(room), 2))
+    for _ in range(8):
+        place = _within(rng, vertices)
+        good = (clearance(walls, place.astype(real)) > room) & ~start.any(1)
+        start = np.where(good[:, None], place, start)
+    return start
+
+
+def _room(shape):
+    def draw(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+        vertices, R = shape(rng, n)[:, ::-1], np.exp(rng.uniform(np.log(0.02), np.log(0.22), n))
+        start = _clear_start(rng, polygon_walls(vertices), vertices, R + 0.02)
+        return {"vertices": vertices, "size": R, "start": start, "throw": _thrown(rng, n)}
+
+    return draw
+
+
+def _obstacle(shape):
+    def draw(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+        vertices = _thinned(rng, shape(rng, n))
+        start = rng.uniform(1.4, 3.0, (n, 1)) * _unit(rng.uniform(0, 2 * np.pi, n))
+        throw = _aimed(rng, start, _within(rng, vertices))
+        return {"vertices": vertices, "size": np.exp(rng.uniform(np.log(0.02), np.log(0.25), n)), "start": start,
+                "throw": throw}  # fmt: skip
+
+    return draw
+
+
+def _arc_radius(half_chord: np.ndarray, height: np.ndarray) -> np.ndarray:
+    return (half_chord**2 + height**2) / (2 * height)
+
+
+def _wedge(rng: np.random.Generator, n: int, x: np.ndarray, y: np.ndarray, height: np.ndarray) -> np.ndarray:
+    """Corners behind an arc of the given height over the chord from (x, y) to (x, -y): in half of the scenes its
+    tangents lead there, in the others they are anywhere near."""
+    half = np.arcsin(y / _arc_radius(y, height))
+    reach = rng.uniform(1.4, 1.8, n)
+    smooth = (rng.uniform(size=n) < 0.5)[:, None]
+    there = np.stack([x - reach, y + reach / np.tan(half)], 1)
+    return np.where(smooth, there, np.stack([x - reach, y + rng.uniform(-0.2, 0.4, n)], 1))
+
+
+def _slot(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+    """A room with a concave end at the right, and a convex one that bulges into it at the left."""
+    x, y = rng.uniform(0.8, 1.0, n), rng.uniform(0.5, 0.8, n)
+    height = y * rng.uniform(0.6, 0.95, n)
+    up, down = _wedge(rng, n, x, y, height), _wedge(rng, n, x, y, height)
+    mirrored = rng.uniform(size=n) < 0.5
+    down = np.where(mirrored[:, None], up, down) * [1, -1]
+    chord = np.hypot(*(up - down).T) / 2
+    vertices = np.stack([up, np.stack([x, y], 1), np.stack([x, -y], 1), down], 1)
+    radii = np.stack([_arc_radius(y, height), _arc_radius(chord, rng.uniform(0.05, 0.3, n))], 1)
+    angle, R = rng.uniform(0, 2 * np.pi, n), np.exp(rng.uniform(np.log(0.02), np.log(0.2), n))
+    start = np.stack([rng.uniform(0.0, 0.5, n), rng.uniform(-0.2, 0.2, n)], 1)
+    vertices, start = _rotated(vertices, angle), _rotated(start[:, None], angle)[:, 0]
+    return {"vertices": vertices, "radii": radii, "size": R, "start": start, "throw": _thrown(rng, n)}
+
+
+def _bite(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+    """An obstacle with a convex end, and a concave bite in the other."""
+    x, y = rng.uniform(0.3, 0.5, n), rng.uniform(0.2, 0.4, n)
+    height = y * rng.uniform(0.4, 0.95, n)
+    up, down = _wedge(rng, n, x, y, height), _wedge(rng, n, x, y, height)
+    down = np.where((rng.uniform(size=n) < 0.5)[:, None], up, down) * [1, -1]
+    chord = np.hypot(*(up - down).T) / 2
+    vertices = np.stack([np.stack([x, y], 1), up, down, np.stack([x, -y], 1)], 1) + [0.5, 0.0]
+    deep = np.minimum(0.9 * chord, rng.uniform(0.1, 0.6, n))
+    radii = np.stack([_arc_radius(chord, deep), _arc_radius(y, height)], 1)
+    angle, R = rng.uniform(0, 2 * np.pi, n), np.exp(rng.uniform(np.log(0.02), np.log(0.2), n))
+    start = rng.uniform(2.0, 3.0, (n, 1)) * _unit(rng.uniform(0, 2 * np.pi, n))
+    target = _rotated(rng.uniform(-1, 1, (n, 1, 2)) * [0.9, 0.5], angle)[:, 0]
+    throw = _aimed(rng, start, target)
+    return {"vertices": _rotated(vertices, angle), "radii": radii, "size": R, "start": start, "throw": throw}
+
+
+def _open(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+    """Three lines, the material below, at whose ends and corners it is aimed."""
+    x = np.array([1.0, 0.33, -0.33, -1.0]) + rng.uniform(-0.2, 0.2, (n, 4))
+    vertices = np.stack([x, rng.uniform(-0.4, 0.4, (n, 4))], -1)
+    k, s = rng.integers(3, size=n), rng.uniform(size=(n, 1))
+    s = s + np.where((rng.uniform(size=n) < 0.5) & (k != 1), np.where(k == 2, 0.2, -0.2), 0.0)[:, None]
+    a, b = vertices[np.arange(n), k], vertices[np.arange(n), k + 1]
+    start = rng.uniform(1.7, 2.5, (n, 1)) * _unit(rng.uniform(-0.3, np.pi + 0.3, n))
+    throw = _aimed(rng, start, a + s * (b - a))
+    R = np.exp(rng.uniform(np.log(0.02), np.log(0.25), n))
+    return {"vertices": vertices, "size": R, "start": start, "throw": throw}
+
+
+def _rod(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+    """A room as above, and a rod with points at its ends."""
+    vertices, half = _star(rng, n)[:, ::-1], rng.uniform(0.05, 0.2, n)
+    start = _clear_start(rng, polygon_walls(vertices), vertices, half + 0.02)
+    turn = np.stack([rng.uniform(0, 2 * np.pi, n), rng.uniform(-8, 8, n)], 1)
+    inertia = half**2 * rng.uniform(0.2, 0.8, n)
+    return {"vertices": vertices, "size": half, "start": start, "throw": _thrown(rng, n, 6.0), "turn": turn,
+            "inertia": inertia}  # fmt: skip
+
+
+FAMILIES = {
+    "room": ("polygon", _room(_convex)),
+    "star room": ("polygon", _room(_star)),
+    "obstacle": ("polygon", _obstacle(_convex)),
+    "star obstacle": ("polygon", _obstacle(lambda rng, n: _star(rng, n, 0.3))),
+    "slot": ("mixed", _slot),
+    "bite": ("mixed", _bite),
+    "open chain": ("open", _open),
+    "rod": ("rod", _rod),
+}
+
+
+def scenes_of(structure: str, drawing: dict[str, np.ndarray]) -> Scenes:
+    """Scenes from the numbers of their drawings: `vertices`, `size`, `restitution`, `start` and `throw`; of mixed ones
+    also the `radii` of the concave and the convex arc, of rods `turn`, angle and angular speed, and `inertia`."""
+    n = len(drawing["size"])
+    turn = drawing.get("turn", np.zeros((n, 2)))
+    walls = WALLS[structure](*(drawing[name].astype(real) for name in ("vertices", "radii") if name in drawing))
+    state = [np.concatenate([drawing[x], turn[:, k, None]], 1) for k, x in enumerate(("start", "throw"))]
+    inertia = drawing.get("inertia", np.ones(n))
+    return Scenes(walls, drawing["size"], drawing["restitution"], *state, inertia, structure == "rod", drawing)
+
+
+def scenes(family: str, first: int, count: int) -> Scenes:
+    """Scenes of a family by their numbers: each depends on its number alone."""
+    structure, draw = FAMILIES[family]
+    blocks = []
+    for block in range(first // BLOCK, -(-(first + count) // BLOCK)):
+        rng = np.random.default_rng([list(FAMILIES).index(family), block])
+        blocks.append({**draw(rng, BLOCK), "restitution": rng.uniform(0.5, 1.0, BLOCK)})
+    skip = first % BLOCK
+    drawing = {name: np.concatenate([b[name] for b in blocks])[skip : skip + count] for name in blocks[0]}
+    return scenes_of(structure, drawing)

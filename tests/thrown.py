@@ -1,0 +1,126 @@
+"""The scenes of `tests/scenes.py` as mechanisms, and what simulations of them make of each."""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import mbsjax as mbs
+
+from .scenes import MOST, Answer, Scenes
+
+
+WRONG = 1e-9  # of an event's time
+ASTRAY = 1e-6  # of the state at the end: a rod may turn fast
+
+
+def walls(structure: str, p: dict[str, Any]) -> mbs.Profile:
+    corners = list(p["vertices"])
+    on = corners[1:] + corners[:1]
+    if structure == "mixed":
+        pieces = [
+            mbs.Line(corners[0], on[0]),
+            mbs.Arc.between(corners[1], on[1], radius=p["radii"][0], concave=True),
+            mbs.Line(corners[2], on[2]),
+            mbs.Arc.between(corners[3], on[3], radius=p["radii"][1]),
+        ]
+        return mbs.Profile.chain(pieces)
+    if structure == "open":
+        return mbs.Profile.chain([mbs.Line(a, b) for a, b in zip(corners, on[:-1])], closed=False)
+    return mbs.Profile.chain([mbs.Line(a, b) for a, b in zip(corners, on)])
+
+
+def mechanism(structure: str, p: dict[str, Any]) -> mbs.Mechanism:
+    """A disc, or a rod with a point at each end, that floats in the plane among walls."""
+    flying: dict[str, Any] = {"rim": mbs.disc(p["size"])}
+    if structure == "rod":
+        ends = {"tail": -1.0, "head": 1.0}
+        points = {name: mbs.Point((s * p["size"], 0.0), (s, 0.0), 2 * jnp.pi) for name, s in ends.items()}
+        flying = {name: mbs.Profile.chain([point], closed=False) for name, point in points.items()}
+    ground = mbs.Body("ground", profiles={"walls": walls(structure, p)})
+    contacts = [mbs.Contact(f"{x} hits", "ground.walls", f"body.{x}", restitution=p["restitution"]) for x in flying]
+    return mbs.Mechanism(
+        [ground, mbs.Body("body", mass=1.0, inertia=p.get("inertia", 1.0), profiles=flying)],
+        [mbs.Planar("at", "ground", "body"), *contacts],
+        gravity=(0.0, -9.81),
+    )
+
+
+class Simulated(NamedTuple):
+    """What a simulation made of a scene."""
+
+    t: Any
+    kind: Any
+    element: Any
+    contact: Any
+    count: Any
+    position: Any  # x, y, angle
+    velocity: Any
+    result: Any
+    steps: Any
+    rejected: Any
+
+
+@cache
+def program(structure: str, max_steps: int = 400):
+    """Simulates scenes of a structure side by side, up to a time for each."""
+
+    def run(p, until) -> Simulated:
+        mech = mechanism(structure, p)
+        angle, spin = p.get("turn", jnp.zeros(2))
+        q, v = (jnp.stack([x, *y]) for x, y in ((angle, p["start"]), (spin, p["throw"])))
+        start = mbs.State(q, v, jnp.zeros(()))
+        sol = mbs.simulate(mech, start, until, ts=until[None], max_steps=max_steps, max_events=MOST + 8, throw=False)
+        e = sol.events
+        order = jnp.array([1, 2, 0])
+        return Simulated(
+            e.t, e.kind, e.after[:, 0], e.contact, e.count, sol.q[0][order], sol.v[0][order], sol.result._value,
+            sol.stats.steps, sol.stats.rejected,
+        )  # fmt: skip
+
+    return jax.jit(jax.vmap(run))
+
+
+def simulated(structure: str, scenes: Scenes, answer: Answer) -> Simulated:
+    found = program(structure)(scenes.drawing, answer.until)
+    return Simulated(*(np.asarray(x) for x in found))
+
+
+class Verdict(NamedTuple):
+    """How a simulation differs from the answer, scene by scene: an event that it missed, one that it added, one whose
+    time, element or kind is another, or another state at the end; and the largest error of a time that it found."""
+
+    missed: np.ndarray
+    added: np.ndarray
+    misdated: np.ndarray
+    other: np.ndarray
+    error: np.ndarray
+
+    @property
+    def wrong(self) -> np.ndarray:
+        return self.missed | self.added | self.misdated | self.other
+
+
+def judged(answer: Answer, found: Simulated) -> Verdict:
+    """Compares all events up to the end of the answer, and the state there."""
+    n = len(answer.count)
+    pad = lambda x, fill: np.concatenate([x, np.full((n, found.t.shape[1] - MOST), fill, x.dtype)], 1)
+    t = pad(answer.t, np.inf)
+    both = np.isfinite(t) & np.isfinite(found.t)
+    off = np.where(both, np.abs(np.where(both, t, 0) - np.where(both, found.t, 0)), 0)
+    same = ((off <= 1e-5) & both) | (~np.isfinite(t) & ~np.isfinite(found.t))
+    first = np.argmin(same, 1)  # where the two part
+    parts = ~np.all(same, 1)
+    lanes = np.arange(n)
+    late = t[lanes, first] < found.t[lanes, first]
+    alike = np.cumprod(same, 1).astype(bool) & both
+    error = np.max(np.where(alike, off, 0), 1)
+    impact = mbs.EVENTS.index("impact")
+    differs = (
+        (found.kind != impact) | (found.element != pad(answer.element, -1)) | (found.contact != pad(answer.end, -1))
+    )
+    away = np.max(np.abs(found.position - answer.position), 1) + np.max(np.abs(found.velocity - answer.velocity), 1)
+    other = np.any(differs & alike, 1) | ~(away < ASTRAY) | (found.result != mbs.RESULTS.successful._value)
+    return Verdict(parts & late, parts & ~late, error > WRONG, other & ~parts, error)
