@@ -64,7 +64,7 @@ class Scenes(NamedTuple):
 
 class Answer(NamedTuple):
     """What happens in n scenes: times and elements of the impacts (and which end of a rod hits), the time until
-    which the answer is sure, and position and velocity then."""
+    which the answer is sure, position and velocity then, and by how much these change with the start."""
 
     t: np.ndarray  # [n, MOST], infinite after the last
     element: np.ndarray
@@ -73,6 +73,7 @@ class Answer(NamedTuple):
     until: np.ndarray
     position: np.ndarray  # [n, 3]
     velocity: np.ndarray
+    spread: np.ndarray
 
 
 # ---------------------------------------- chains
@@ -365,34 +366,39 @@ def _followed(scenes: "Scenes", v0: np.ndarray) -> Answer:
         times[k, count[k]], elements[k, count[k]] = t[k], element[hits]
         count[k] += 1
         live[i[over | ends]] = False
-    return Answer(times, elements % m, np.where(elements < 0, -1, elements // m), count, until, q, v)
+    return Answer(times, elements % m, np.where(elements < 0, -1, elements // m), count, until, q, v, until)
+
+
+def _ended(scenes: "Scenes", v0: np.ndarray, answer: Answer, count: np.ndarray, until: np.ndarray) -> list[np.ndarray]:
+    """Position and velocity at a time, after the first impacts of an answer."""
+    t, q, v = np.zeros(len(count), real), scenes.position.astype(real), v0
+    element = answer.element + answer.end * scenes.walls.along.shape[1]
+    for k in range(MOST):
+        on = k < count
+        q_, v_ = _flown(q, v, np.where(on, np.where(on, answer.t[:, k], 0) - t, 0))
+        v_, _ = _struck(scenes, q_, v_, np.where(on, element[:, k], 0))
+        t = np.where(on, answer.t[:, k], t)
+        q, v = np.where(on[:, None], q_, q), np.where(on[:, None], v_, v)
+    return list(_flown(q, v, until - t))
 
 
 def solve(scenes: "Scenes") -> Answer:
     """The impacts of all scenes, up to where they are sure; there, half-way to what is not, the answer ends."""
-    v0 = scenes.velocity.astype(real)
-    one, two = _followed(scenes, v0), _followed(scenes, v0 * (1 + TINY * np.array([1, -1, 1], real)))
-    with np.errstate(invalid="ignore"):
-        steady = np.abs(two.t - one.t) < GROWTH * TINY
-    same = np.cumprod((one.element == two.element) & (one.end == two.end) & steady, 1).astype(bool)
-    count = np.sum(same, 1)
-    numbers = np.arange(MOST)
-    kept = numbers < count[:, None]
-    beyond = np.where(count < one.count, np.append(one.t, one.t[:, :1], 1)[np.arange(len(count)), count], one.until)
-    last = np.where(count > 0, one.t[np.arange(len(count)), np.maximum(count - 1, 0)], 0)
-    until = np.where(beyond >= HORIZON, HORIZON, (last + beyond) / 2)
-    # once more, to where it ends
-    t, q, v = np.zeros(len(count), real), scenes.position.astype(real), v0
-    for k in range(MOST):
-        on = kept[:, k]
-        q_, v_ = _flown(q, v, np.where(on, one.t[:, k] - t, 0))
-        v_, _ = _struck(scenes, q_, v_, np.maximum(one.element[:, k] + one.end[:, k] * scenes.walls.along.shape[1], 0))
-        t = np.where(on, one.t[:, k], t)
-        q, v = np.where(on[:, None], q_, q), np.where(on[:, None], v_, v)
-    q, v = _flown(q, v, until - t)
-    fill = lambda x, none: np.where(kept, x, none)
+    starts = [scenes.velocity.astype(real) * (1 + s * TINY * np.array([1, -1, 1], real)) for s in (0, 1)]
+    one, two = (_followed(scenes, v0) for v0 in starts)
+    n, lanes = len(one.count), np.arange(len(one.count))
+    known = np.isfinite(one.t) & np.isfinite(two.t)
+    moved = np.abs(np.where(known, two.t, np.inf) - np.where(known, one.t, 0))
+    same = (one.element == two.element) & (one.end == two.end) & (moved < GROWTH * TINY)
+    count = np.sum(np.cumprod(same, 1), 1)
+    times = np.concatenate([np.zeros((n, 1), real), one.t, np.full((n, 1), np.inf, real)], 1)
+    beyond = np.where(count < one.count, times[lanes, count + 1], one.until)
+    until = np.where(beyond >= HORIZON, HORIZON, (times[lanes, count] + beyond) / 2)
+    (q, v), other = (_ended(scenes, v0, x, count, until) for v0, x in zip(starts, (one, two)))
+    spread = sum(np.max(np.abs(x - y), 1) for x, y in zip((q, v), other)) / TINY
+    fill = lambda x, none: np.where(np.arange(MOST) < count[:, None], x, none)
     number = scenes.walls.number[np.maximum(one.element, 0)]
-    answer = Answer(fill(one.t, np.inf), fill(number, -1), fill(one.end, -1), count, until, q, v)
+    answer = Answer(fill(one.t, np.inf), fill(number, -1), fill(one.end, -1), count, until, q, v, spread)
     return Answer(*(x.astype(float) if x.dtype == real else x for x in answer))
 
 

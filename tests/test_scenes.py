@@ -14,7 +14,8 @@ from .scenes import FAMILIES, HORIZON, Answer, Scenes, scenes, scenes_of, solve
 from .thrown import Simulated, judged, simulated
 
 
-SCENES = {"room": 36, "star room": 36, "obstacle": 18, "star obstacle": 18, "slot": 30, "bite": 30, "open chain": 32}
+SCENES = {"room": 32, "star room": 32, "obstacle": 16, "star obstacle": 16, "slot": 28, "bite": 28, "open chain": 32,
+          "rod": 16}  # fmt: skip
 FLOOR = [(1.0, 0.0), (1 / 3, 0.0), (-1 / 3, 0.0), (-1.0, 0.0)]
 ROOM = [(-1.0, 1.0), (0.0, 1.0), (1.0, 1.0), (1.0, -1.0), (0.0, -1.0), (-1.0, -1.0)]
 

@@ -13,7 +13,8 @@ from .scenes import MOST, Answer, Scenes
 
 
 WRONG = 1e-9  # of an event's time
-ASTRAY = 1e-6  # of the state at the end: a rod may turn fast
+ASTRAY = 1e-10  # of the state at the end, as a change of that at the start,
+SPREAD = 1e5  # where that does not change it by more than this
 
 
 def walls(structure: str, p: dict[str, Any]) -> mbs.Profile:
@@ -122,5 +123,6 @@ def judged(answer: Answer, found: Simulated) -> Verdict:
         (found.kind != impact) | (found.element != pad(answer.element, -1)) | (found.contact != pad(answer.end, -1))
     )
     away = np.max(np.abs(found.position - answer.position), 1) + np.max(np.abs(found.velocity - answer.velocity), 1)
-    other = np.any(differs & alike, 1) | ~(away < ASTRAY) | (found.result != mbs.RESULTS.successful._value)
+    astray = (answer.spread < SPREAD) & ~(away < WRONG + ASTRAY * answer.spread)
+    other = np.any(differs & alike, 1) | astray | (found.result != mbs.RESULTS.successful._value)
     return Verdict(parts & late, parts & ~late, error > WRONG, other & ~parts, error)
