@@ -436,7 +436,10 @@ def _rotated(points: np.ndarray, angle: np.ndarray) -> np.ndarray:
 def _star(rng: np.random.Generator, n: int, inner: float = 0.4) -> np.ndarray:
     """Six corners round the origin, counter-clockwise."""
     angle = 2 * np.pi * (np.arange(6) + rng.uniform(-0.35, 0.35, (n, 6))) / 6 + rng.uniform(0, 2 * np.pi, (n, 1))
-    return np.exp(rng.uniform(np.log(inner), np.log(1.4), (n, 6, 1))) * _unit(angle)
+    radius = np.where(
+        rng.uniform(size=(n, 6)) < 0.5, rng.uniform(inner, inner + 0.2, (n, 6)), rng.uniform(1.0, 1.4, (n, 6))
+    )
+    return radius[..., None] * _unit(angle)
 
 
 def _convex(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -479,9 +482,13 @@ def _clear_start(rng: np.random.Generator, walls: Walls, vertices: np.ndarray, r
     return start
 
 
+def _sizes(rng: np.random.Generator, n: int) -> np.ndarray:
+    return np.exp(rng.uniform(np.log(0.005), np.log(0.22), n))
+
+
 def _room(shape):
     def draw(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
-        vertices, R = shape(rng, n)[:, ::-1], np.exp(rng.uniform(np.log(0.02), np.log(0.22), n))
+        vertices, R = shape(rng, n)[:, ::-1], _sizes(rng, n)
         start = _clear_start(rng, polygon_walls(vertices), vertices, R + 0.02)
         return {"vertices": vertices, "size": R, "start": start, "throw": _thrown(rng, n)}
 
@@ -493,7 +500,7 @@ def _obstacle(shape):
         vertices = _thinned(rng, shape(rng, n))
         start = rng.uniform(1.4, 3.0, (n, 1)) * _unit(rng.uniform(0, 2 * np.pi, n))
         throw = _aimed(rng, start, _within(rng, vertices))
-        return {"vertices": vertices, "size": np.exp(rng.uniform(np.log(0.02), np.log(0.25), n)), "start": start,
+        return {"vertices": vertices, "size": _sizes(rng, n), "start": start,
                 "throw": throw}  # fmt: skip
 
     return draw
@@ -523,7 +530,7 @@ def _slot(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
     chord = np.hypot(*(up - down).T) / 2
     vertices = np.stack([up, np.stack([x, y], 1), np.stack([x, -y], 1), down], 1)
     radii = np.stack([_arc_radius(y, height), _arc_radius(chord, rng.uniform(0.05, 0.3, n))], 1)
-    angle, R = rng.uniform(0, 2 * np.pi, n), np.exp(rng.uniform(np.log(0.02), np.log(0.2), n))
+    angle, R = rng.uniform(0, 2 * np.pi, n), _sizes(rng, n)
     start = np.stack([rng.uniform(0.0, 0.5, n), rng.uniform(-0.2, 0.2, n)], 1)
     vertices, start = _rotated(vertices, angle), _rotated(start[:, None], angle)[:, 0]
     return {"vertices": vertices, "radii": radii, "size": R, "start": start, "throw": _thrown(rng, n)}
@@ -539,7 +546,7 @@ def _bite(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
     vertices = np.stack([np.stack([x, y], 1), up, down, np.stack([x, -y], 1)], 1) + [0.5, 0.0]
     deep = np.minimum(0.9 * chord, rng.uniform(0.1, 0.6, n))
     radii = np.stack([_arc_radius(chord, deep), _arc_radius(y, height)], 1)
-    angle, R = rng.uniform(0, 2 * np.pi, n), np.exp(rng.uniform(np.log(0.02), np.log(0.2), n))
+    angle, R = rng.uniform(0, 2 * np.pi, n), _sizes(rng, n)
     start = rng.uniform(2.0, 3.0, (n, 1)) * _unit(rng.uniform(0, 2 * np.pi, n))
     target = _rotated(rng.uniform(-1, 1, (n, 1, 2)) * [0.9, 0.5], angle)[:, 0]
     throw = _aimed(rng, start, target)
@@ -555,18 +562,19 @@ def _open(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
     a, b = vertices[np.arange(n), k], vertices[np.arange(n), k + 1]
     start = rng.uniform(1.7, 2.5, (n, 1)) * _unit(rng.uniform(-0.3, np.pi + 0.3, n))
     throw = _aimed(rng, start, a + s * (b - a))
-    R = np.exp(rng.uniform(np.log(0.02), np.log(0.25), n))
+    R = _sizes(rng, n)
     return {"vertices": vertices, "size": R, "start": start, "throw": throw}
 
 
-def _rod(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
-    """A room as above, and a rod with points at its ends."""
-    vertices, half = _star(rng, n)[:, ::-1], rng.uniform(0.05, 0.2, n)
-    start = _clear_start(rng, polygon_walls(vertices), vertices, half + 0.02)
-    turn = np.stack([rng.uniform(0, 2 * np.pi, n), rng.uniform(-8, 8, n)], 1)
-    inertia = half**2 * rng.uniform(0.2, 0.8, n)
-    return {"vertices": vertices, "size": half, "start": start, "throw": _thrown(rng, n, 6.0), "turn": turn,
-            "inertia": inertia}  # fmt: skip
+def _rod(rng: np.random.Generator, n: int, room: bool) -> dict[str, np.ndarray]:
+    """A rod with points at its ends, instead of a disc."""
+    drawing = (_room if room else _obstacle)(_star)(rng, n)
+    turn, half = np.stack([rng.uniform(0, 2 * np.pi, n), rng.uniform(-8, 8, n)], 1), rng.uniform(0.05, 0.22, n)
+    if room:
+        walls = polygon_walls(drawing["vertices"])
+        clear = clearance(walls, drawing["start"].astype(real)) > half + 0.02
+        drawing["start"] = np.where(clear[:, None], drawing["start"], 0.0)
+    return {**drawing, "size": half, "turn": turn, "inertia": half**2 * rng.uniform(0.2, 0.8, n)}
 
 
 FAMILIES = {
@@ -577,7 +585,8 @@ FAMILIES = {
     "slot": ("mixed", _slot),
     "bite": ("mixed", _bite),
     "open chain": ("open", _open),
-    "rod": ("rod", _rod),
+    "rod in a room": ("rod", lambda rng, n: _rod(rng, n, True)),
+    "rod outside": ("rod", lambda rng, n: _rod(rng, n, False)),
 }
 
 

@@ -15,7 +15,7 @@ from .thrown import Simulated, judged, simulated
 
 
 SCENES = {"room": 32, "star room": 32, "obstacle": 16, "star obstacle": 16, "slot": 28, "bite": 28, "open chain": 32,
-          "rod": 16}  # fmt: skip
+          "rod in a room": 16}  # fmt: skip
 FLOOR = [(1.0, 0.0), (1 / 3, 0.0), (-1 / 3, 0.0), (-1.0, 0.0)]
 ROOM = [(-1.0, 1.0), (0.0, 1.0), (1.0, 1.0), (1.0, -1.0), (0.0, -1.0), (-1.0, -1.0)]
 

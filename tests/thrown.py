@@ -65,7 +65,7 @@ class Simulated(NamedTuple):
 
 
 @cache
-def program(structure: str, max_steps: int = 400):
+def program(structure: str, max_steps: int = 600):
     """Simulates scenes of a structure side by side, up to a time for each."""
 
     def run(p, until) -> Simulated:
