@@ -87,78 +87,54 @@ def _unit(angle: np.ndarray) -> np.ndarray:
     return np.stack([np.cos(angle), np.sin(angle)], -1)
 
 
-def chain(pieces: list[tuple], closed: bool = True, ends: bool = True) -> Walls:
+def _heading(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The direction from one point to another, and how far that is."""
+    d = b - a
+    return np.arctan2(d[..., 1], d[..., 0]), np.hypot(d[..., 0], d[..., 1])
+
+
+def chain(pieces: list[tuple], closed: bool = True) -> Walls:
     """The boundary along pieces `("line", a, b)` and `("arc", a, b, radius)`, the shorter arc of that radius, concave
     where it is negative. Between two pieces stands a corner, at the ends of an open chain a round tip."""
-    rows, back = [], []  # kind, base, along, extent, radius
+    rows = []  # line or not, base, along, extent, radius, whether it is a back, its number
     first, last = [], []  # directions of travel where a piece begins and ends
-
-    def add(kind: bool, base, along, extent, radius, behind: bool = False, number: int = -1) -> None:
-        rows.append((kind, base, along, extent, np.broadcast_to(radius, along.shape)))
-        back.append((behind, number))
-
-    for piece in pieces:
-        a, b = piece[1:3]
-        d = b - a
-        heading, length = np.arctan2(d[..., 1], d[..., 0]), np.hypot(d[..., 0], d[..., 1])
-        if piece[0] == "line":
-            first.append(heading)
-            last.append(heading)
+    for kind, a, b, *radius in pieces:
+        heading, length = _heading(a, b)
+        half = np.sign(radius[0]) * np.arcsin(length / 2 / np.abs(radius[0])) if radius else 0.0
+        first.append(heading - half)
+        last.append(heading + half)
+        if kind == "line":
+            rows.append((True, a, heading, length, 0.0, False, len(rows)))
         else:
-            half = np.arcsin(np.minimum(length / 2 / np.abs(piece[3]), 1.0)) * np.sign(piece[3])
-            first.append(heading - half)
-            last.append(heading + half)
-    n = len(pieces)
-    for i, piece in enumerate(pieces):
-        a, b = piece[1:3]
-        d = b - a
-        heading, length = np.arctan2(d[..., 1], d[..., 0]), np.hypot(d[..., 0], d[..., 1])
-        if piece[0] == "line":
-            add(True, a, heading, length, 0.0, number=len(rows))
-        else:
-            r = piece[3]
-            half = np.arcsin(np.minimum(length / 2 / np.abs(r), 1.0))
-            left = _unit(heading + np.pi / 2)
-            center = (a + b) / 2 + (np.sign(r) * np.abs(r) * np.cos(half))[..., None] * left
-            add(False, center, heading - np.sign(r) * np.pi / 2, half, r, number=len(rows))
-        if closed or i < n - 1:
-            turn = _turned(first[(i + 1) % n] - last[i])
-            # a corner that turns to the left sticks out: its normals are those between the two pieces'
-            half = np.where(turn > 1e-9, turn / 2, -1.0)
-            add(False, b, last[i] + turn / 2 - np.pi / 2, half, 0.0, number=len(rows))
+            center = (a + b) / 2 + (radius[0] * np.cos(half))[:, None] * _unit(heading + np.pi / 2)
+            middle = heading - np.sign(half) * np.pi / 2
+            rows.append((False, center, middle, np.abs(half), radius[0], False, len(rows)))
+        rows.append((False, b, last[-1], 0.0, 0.0, False, len(rows)))
+    turns = [_turned(on - end) for end, on in zip(last, first[1:] + first[:1])]
+    for k, (end, turn) in enumerate(zip(last, turns)):  # a corner sticks out where the chain turns to the left
+        there = np.where(turn > 1e-9, turn / 2, -1.0)
+        rows[2 * k + 1] = (False, pieces[k][2], end + turn / 2 - np.pi / 2, there, 0.0, False, 2 * k + 1)
     if not closed:
-        count = len(rows)
-        for place, heading, number in ((pieces[-1][2], last[-1], count), (pieces[0][1], first[0] + np.pi, count + 1)):
-            add(False, place, heading, np.full(heading.shape, np.pi / 2), 0.0, behind=not ends, number=number)
-        for i, piece in enumerate(pieces):  # from behind
-            a, b = piece[1:3]
-            d = a - b
-            add(True, b, np.arctan2(d[..., 1], d[..., 0]), np.hypot(d[..., 0], d[..., 1]), 0.0, behind=True)
-            if i < n - 1:
-                turn = _turned(first[i + 1] - last[i])
-                half = np.where(turn < -1e-9, np.pi, -1.0)
-                add(False, b, last[i], half, 0.0, behind=True)
-    kind, base, along, extent, radius = zip(*rows)
-    behind, number = zip(*back)
-    n_scenes = along[0].shape[0]
-    stack = lambda x: np.stack([np.broadcast_to(y, (n_scenes,)) for y in x], 1).astype(real)
-    base = np.stack([np.broadcast_to(x, (n_scenes, 2)) for x in base], 1).astype(real)
+        count = len(rows) - 1
+        rows[-1] = (False, pieces[-1][2], last[-1], np.pi / 2, 0.0, False, count)
+        rows.append((False, pieces[0][1], first[0] + np.pi, np.pi / 2, 0.0, False, count + 1))
+        rows += [(True, b, *_heading(b, a), 0.0, True, -1) for _, a, b in pieces]
+        hollow = zip(pieces, last, turns[:-1])
+        rows += [(False, b, end, np.where(turn < -1e-9, np.pi, -1.0), 0.0, True, -1) for (_, _, b), end, turn in hollow]
+    line, base, *numbers, back, number = zip(*rows)
+    shape = first[0].shape
+    along, extent, radius = (np.stack([np.broadcast_to(y, shape) for y in x], 1).astype(real) for x in numbers)
     return Walls(
-        np.array(kind), base, stack(along), stack(extent), stack(radius), np.array(behind), np.array(number, dtype=int)
+        np.array(line), np.stack(base, 1).astype(real), along, extent, radius, np.array(back), np.array(number)
     )
 
 
 def clearance(walls: Walls, place: np.ndarray) -> np.ndarray:
-    """How far points [n, ..., 2] are from the elements: those that see them in front of them."""
-    p = place[..., None, :] - walls.base.reshape(len(place), *[1] * (place.ndim - 2), -1, 2)
-    over = lambda x: x.reshape(len(place), *[1] * (place.ndim - 2), -1)
-    d, extent = _unit(over(walls.along)), over(walls.extent)
-    s = np.clip(np.sum(p * d, -1), 0, np.where(walls.line, extent, 0))
-    to_line = np.hypot(*np.moveaxis(p - s[..., None] * d, -1, 0))
-    far = np.hypot(p[..., 0], p[..., 1])
-    off = np.abs(_turned(np.arctan2(p[..., 1], p[..., 0]) - over(walls.along)))
-    to_round = np.where(off <= extent, np.abs(far - np.abs(over(walls.radius))), np.inf)
-    return np.min(np.where(walls.line, to_line, to_round), -1)
+    """How far points [n, 2] are from the lines."""
+    p, d = place[:, None] - walls.base[:, walls.line], _unit(walls.along[:, walls.line])
+    s = np.clip(np.sum(p * d, -1), 0, walls.extent[:, walls.line])
+    off = p - s[..., None] * d
+    return np.min(np.hypot(off[..., 0], off[..., 1]), -1)
 
 
 # ---------------------------------------- the flight
@@ -406,7 +382,6 @@ def solve(scenes: "Scenes") -> Answer:
 
 
 BLOCK = 256  # scenes that are drawn together
-ENDS = True  # whether the ends of open chains are met; else a scene ends there
 
 
 def polygon_walls(vertices: np.ndarray) -> Walls:
@@ -421,7 +396,7 @@ def mixed_walls(vertices: np.ndarray, radii: np.ndarray) -> Walls:
 
 def open_walls(vertices: np.ndarray) -> Walls:
     corners = np.moveaxis(vertices, 1, 0)
-    return chain([("line", a, b) for a, b in pairwise(corners)], closed=False, ends=ENDS)
+    return chain([("line", a, b) for a, b in pairwise(corners)], closed=False)
 
 
 WALLS = {"polygon": polygon_walls, "mixed": mixed_walls, "open": open_walls, "rod": polygon_walls}
