@@ -122,7 +122,7 @@ def guards(plant: Plant, t: Array, now: Instant, stance: Stance, apart: Array) -
         near, ends, places, there, apart = system.sights(frame.X, stance.where, stance.on, apart)
         there = (*there, near)
         seen = (jnp.abs(near) < 1e3 * system.size) & (rigid | ~stance.on)
-        near = jnp.where(seen, near / system.size, 1e3)
+        near = jnp.where(seen, near / system.size, 1.0)
         scale = jnp.where(now.scale > 0, now.scale, 1.0) / system.size
         press = jnp.where(rigid, now.press / scale, -frame.gaps / system.size)
         press = jnp.where(stance.on, press, 1.0)

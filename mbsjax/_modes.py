@@ -108,7 +108,7 @@ def watch(
     """
     system, mode = problem.system, problem.mode
     assert mode is not None
-    far = 1e3 * system.size
+    far = system.size
     X, active = system.poses(q), mode.active
     near, ends, places, there, outside = system.sights(X, (mode.e1, mode.e2, mode.s1, mode.s2), active, *apart)
     near = jnp.where(near < far, near, far)

@@ -21,6 +21,7 @@ from .outline import Outline
 _STEPS = 5  # of Newton's method on a curve, from a neighbouring place; the last two carry derivatives
 _STRIDE = 0.15  # of a curve's coordinate, the longest step
 _SLACK = 1e-9  # a place counts as on its element if its coordinate is outside [0, 1] by less
+_DEEP = 0.02  # of the size of the profiles: elements that overlap by more, and were never apart, lie behind each other
 _OVERLAP = 1e-9  # of the size of the profiles: elements that overlap by less touch
 
 
@@ -86,10 +87,11 @@ def closest(
     A body that does not overlap another is as far from it as the shortest common normal is long, whichever side it
     points to: it begins outside both. So the shortest one is the true one, and where bodies overlap
     slightly, it tells by how much. Bodies that have come to overlap since it was told which pairs were `apart` do so
-    where one of these is no longer: then the pair that is deepest counts, however near another one is.
+    where one of these is no longer: then the pair that is deepest counts, however near another one is. Pairs that were
+    never apart count where the overlap is slight: one body may have come over the edge of the other.
 
-    Of the pairs `same`, places of the first profile within `radius` of the point `skip` are left out. `anywhere`,
-    places beyond the ends of the elements count too.
+    Of the pairs `same`, places of the first profile within `radius` of the point `skip`, where the bodies touch, are
+    left out; it is negative where they do not. `anywhere`, places beyond the ends of the elements count too.
     """
     e1, e2 = (jnp.asarray(x) for x in pairs)
     A_, B_, X_ = frozen((A, B, X))  # which pair it is has no derivative
@@ -110,7 +112,9 @@ def closest(
         good &= ~(near if same is None else near & same)
     score = jnp.abs(found.gap)
     if apart is not None:
+        assert radius is not None
         entered = apart & (found.gap <= 0)
+        good &= entered | outside | ((radius < 0) & (found.gap > -_DEEP * size))
         score = jnp.where(entered, found.gap, score)
     score = jnp.where(good, score, jnp.inf)
     k = jnp.argmin(score)
