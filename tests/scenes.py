@@ -190,56 +190,56 @@ def _judged(scene, element, t, off, rate, speed, inside, back) -> Candidates:
     return Candidates(scene[keep], element[keep], t[keep], plain[keep])
 
 
-def disc_meets(scenes: "Scenes", q: np.ndarray, v: np.ndarray, hit: np.ndarray) -> Candidates:
+def disc_meets(scenes: Scenes, q: np.ndarray, v: np.ndarray, hit: np.ndarray) -> Candidates:
     """When the center's parabola meets the walls' offset curves; `hit` is the element that it leaves just now, -1 for
     none."""
     walls, g = scenes.walls, np.array([0, -G], real)
-    n, m = walls.along.shape
-    c, v, R = q[:, :2], v[:, :2], scenes.size[:, None]
-    leaving = np.arange(m) == hit[:, None]
     found = []
-    for kind, there in ((True, walls.line), (False, ~walls.line)):
-        k = np.flatnonzero(there)
-        p, along, extent, left = c[:, None] - walls.base[:, k], walls.along[:, k], walls.extent[:, k], leaving[:, k]
-        V = np.broadcast_to(v[:, None], p.shape)
-        if kind:
-            d = _unit(along)
-            normal = np.stack([d[..., 1], -d[..., 0]], -1)
-            f = np.stack([np.sum(p * normal, -1) - R, np.sum(V * normal, -1), normal @ g / 2], -1)
-            f[..., 0] = np.where(left, 0, f[..., 0])
-            t, off = _quadratic(f)
-            t = np.where(left[..., None] & (np.abs(t) < 1e-15), np.inf, t)
-        else:
-            reach = walls.radius[:, k] + R
-            f = [np.sum(p * p, -1) - reach**2, 2 * np.sum(p * V, -1), np.sum(V * V, -1) + p @ g, V @ g]
-            f = np.stack([*f, np.full(reach.shape, g @ g / 4)], -1)
-            # of an element that it leaves the root at zero is taken out, and one at -1 put in its place
-            zero = np.zeros_like(f[..., :1])
-            f = np.where(
-                left[..., None], np.concatenate([f[..., 1:], zero], -1) + np.concatenate([zero, f[..., 1:]], -1), f
-            )
-            t, off = _quartic(f)
-            normal, d = None, None
+    for roots, chosen in ((_line_roots, walls.line), (_round_roots, ~walls.line)):
+        k = np.flatnonzero(chosen)
+        of = Walls(*(x[k] if x.ndim == 1 else x[:, k] for x in walls))
+        p = q[:, None, :2] - of.base
+        V = np.broadcast_to(v[:, None, :2], p.shape)
+        t, off = roots(of, p, V, scenes.size[:, None], k == hit[:, None])
         with np.errstate(invalid="ignore"):
-            at = p[:, :, None] + t[..., None] * v[:, None, None] + t[..., None] ** 2 * g / 2
-            moving = v[:, None, None] + t[..., None] * g
-            if kind:
-                foot = np.sum(at * d[:, :, None], -1)
-                rate = np.sum(moving * normal[:, :, None], -1)
-                inside = np.minimum(foot, extent[..., None] - foot)
+            s = t[..., None]
+            at, moving = p[:, :, None] + s * V[:, :, None] + s**2 * g / 2, V[:, :, None] + s * g
+            d, far = _unit(of.along)[:, :, None], np.hypot(at[..., 0], at[..., 1])
+            if roots is _line_roots:
+                foot = np.sum(at * d, -1)
+                rate = np.sum(moving * np.stack([d[..., 1], -d[..., 0]], -1), -1)
+                inside = np.minimum(foot, of.extent[..., None] - foot)
             else:
-                far = np.hypot(at[..., 0], at[..., 1])
-                rate = np.sign(reach)[..., None] * np.sum(at * moving, -1) / np.where(far > 0, far, 1)
-                turned = np.abs(_turned(np.arctan2(at[..., 1], at[..., 0]) - along[..., None]))
-                inside = np.where(extent[..., None] >= np.pi, 1, extent[..., None] - turned)
+                outward = np.where(of.radius < 0, -1, 1)[..., None]
+                rate = outward * np.sum(at * moving, -1) / np.where(far > 0, far, 1)
+                turned = np.abs(_turned(np.arctan2(at[..., 1], at[..., 0]) - of.along[..., None]))
+                inside = np.where(of.extent[..., None] >= np.pi, 1, of.extent[..., None] - turned)
             speed = np.hypot(moving[..., 0], moving[..., 1])
-        scene, element, _ = np.broadcast_arrays(np.arange(n)[:, None, None], k[:, None], t)
-        back = np.broadcast_to(walls.back[k][:, None], t.shape)
+        scene, element, _ = np.broadcast_arrays(np.arange(len(q))[:, None, None], k[:, None], t)
+        back = np.broadcast_to(of.back[:, None], t.shape)
         found.append(_judged(scene, element, t, off, rate, speed, inside, back))
     return Candidates(*(np.concatenate(x) for x in zip(*found)))
 
 
-def rod_meets(scenes: "Scenes", q: np.ndarray, v: np.ndarray, hit: np.ndarray) -> Candidates:
+def _line_roots(walls: Walls, p: np.ndarray, v: np.ndarray, R: np.ndarray, leaving: np.ndarray):
+    d = _unit(walls.along)
+    normal = np.stack([d[..., 1], -d[..., 0]], -1)
+    gap = np.where(leaving, 0, np.sum(p * normal, -1) - R)
+    t, off = _quadratic(np.stack([gap, np.sum(v * normal, -1), -G / 2 * normal[..., 1]], -1))
+    return np.where(leaving[..., None] & (np.abs(t) < 1e-15), np.inf, t), off
+
+
+def _round_roots(walls: Walls, p: np.ndarray, v: np.ndarray, R: np.ndarray, leaving: np.ndarray):
+    reach = walls.radius + R
+    c = [np.sum(p * p, -1) - reach**2, 2 * np.sum(p * v, -1), np.sum(v * v, -1) - G * p[..., 1], -G * v[..., 1]]
+    c = np.stack([*c, np.full(reach.shape, real(G) ** 2 / 4)], -1)
+    # of an element that it leaves the root at zero is taken out, and one at -1 put in its place
+    zero = np.zeros_like(c[..., :1])
+    without = np.concatenate([c[..., 1:], zero], -1) + np.concatenate([zero, c[..., 1:]], -1)
+    return _quartic(np.where(leaving[..., None], without, c))
+
+
+def rod_meets(scenes: Scenes, q: np.ndarray, v: np.ndarray, hit: np.ndarray) -> Candidates:
     """When the ends of a rod meet the lines. The distance of an end from a line is sampled at intervals h; where it has
     the same sign at two moments, there is no root between them if it is more than a h^2 / 8 at both, where a bounds its
     second derivative."""
@@ -279,7 +279,7 @@ def rod_meets(scenes: "Scenes", q: np.ndarray, v: np.ndarray, hit: np.ndarray) -
     return Candidates(*(np.concatenate(x) for x in zip(*found)))
 
 
-def _tip(scenes: "Scenes", q, v, i: np.ndarray, t: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
+def _tip(scenes: Scenes, q, v, i: np.ndarray, t: np.ndarray, end: int) -> tuple[np.ndarray, np.ndarray]:
     """Where an end of the rods i is at the moments t, and how fast."""
     angle, arm, s = q[i, 2] + v[i, 2] * t, (2 * end - 1) * scenes.size[i], t[..., None]
     place = q[i, :2] + s * v[i, :2] + s**2 * np.array([0, -G / 2]) + arm[..., None] * _unit(angle)
@@ -291,7 +291,7 @@ def _flown(q: np.ndarray, v: np.ndarray, t: np.ndarray) -> tuple[np.ndarray, np.
     return q + t * v + t**2 * g / 2, v + t * g
 
 
-def _struck(scenes: "Scenes", q: np.ndarray, v: np.ndarray, element: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _struck(scenes: Scenes, q: np.ndarray, v: np.ndarray, element: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The velocities after an impact without friction on an element, and how fast the bodies met."""
     walls, lanes = scenes.walls, np.arange(len(q))
     m, k = walls.along.shape[1], element % walls.along.shape[1]
@@ -307,7 +307,7 @@ def _struck(scenes: "Scenes", q: np.ndarray, v: np.ndarray, element: np.ndarray)
     return v + np.stack([*(impulse * normal.T), impulse * lever / scenes.inertia], 1), -rate
 
 
-def _followed(scenes: "Scenes", v0: np.ndarray) -> Answer:
+def _followed(scenes: Scenes, v0: np.ndarray) -> Answer:
     n, m = scenes.walls.along.shape
     meets = rod_meets if scenes.rod else disc_meets
     q, v = scenes.position.astype(real), v0.copy()
@@ -345,7 +345,7 @@ def _followed(scenes: "Scenes", v0: np.ndarray) -> Answer:
     return Answer(times, elements % m, np.where(elements < 0, -1, elements // m), count, until, q, v, until)
 
 
-def _ended(scenes: "Scenes", v0: np.ndarray, answer: Answer, count: np.ndarray, until: np.ndarray) -> list[np.ndarray]:
+def _ended(scenes: Scenes, v0: np.ndarray, answer: Answer, count: np.ndarray, until: np.ndarray) -> list[np.ndarray]:
     """Position and velocity at a time, after the first impacts of an answer."""
     t, q, v = np.zeros(len(count), real), scenes.position.astype(real), v0
     element = answer.element + answer.end * scenes.walls.along.shape[1]
@@ -358,7 +358,7 @@ def _ended(scenes: "Scenes", v0: np.ndarray, answer: Answer, count: np.ndarray, 
     return list(_flown(q, v, until - t))
 
 
-def solve(scenes: "Scenes") -> Answer:
+def solve(scenes: Scenes) -> Answer:
     """The impacts of all scenes, up to where they are sure; there, half-way to what is not, the answer ends."""
     starts = [scenes.velocity.astype(real) * (1 + s * TINY * np.array([1, -1, 1], real)) for s in (0, 1)]
     one, two = (_followed(scenes, v0) for v0 in starts)
