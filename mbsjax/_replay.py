@@ -45,7 +45,9 @@ def _starts_jvp(primals, tangents, *, course: Course, options: Options):
         used = min(n, max(16, 1 << int(course.count).bit_length()))
     rows = jax.tree_util.tree_map(lambda x: x[:used], course.rows)
     _, slopes = _replay_jvp(primals, tangents, rows, course.last, course.count, options)
-    return found, tuple(jnp.concatenate([x, jnp.zeros((n - used, *x.shape[1:]))]) for x in slopes)
+    # what depends on nothing that has a tangent, as speeds of approach where there are no contacts, has none
+    padded = lambda x: jnp.concatenate([x, jnp.zeros((n - used, *x.shape[1:]))])
+    return found, tuple(None if x is None else padded(x) for x in slopes)
 
 
 @eqx.filter_jit
