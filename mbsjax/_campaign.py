@@ -28,9 +28,9 @@ class Campaign(eqx.Module):
 
     study: Study
     sampler: AbstractSampler
-    path: pathlib.Path
-    chunk: int
-    tally: Tally
+    path: pathlib.Path = eqx.field(static=True)
+    chunk: int = eqx.field(static=True)
+    tally: Tally = eqx.field(static=True)
 
     def sample(self) -> Sample:
         """All samples, in memory."""

@@ -19,24 +19,33 @@ class Choice(eqx.Module):
     - `counts`: how many numbers each leaf has.
     """
 
-    leaves: list
+    arrays: tuple
     values: Float[Array, " d"]
     names: tuple[str, ...] = eqx.field(static=True)
     places: tuple[int, ...] = eqx.field(static=True)
     counts: tuple[int, ...] = eqx.field(static=True)
+    others: tuple = eqx.field(static=True)  # what else the tree holds: texts, numbers that models may look at
     structure: Any = eqx.field(static=True)
 
     def __init__(self, tree: Any, given: Mapping[str, Any], twice: str):
-        self.leaves, self.structure = jax.tree_util.tree_flatten(tree)
+        leaves, self.structure = jax.tree_util.tree_flatten(tree)
         where = {name: _place(name, tree, x) for name, x in given.items()}
         self.places = tuple(where.values())
         if len(set(self.places)) < len(self.places):
             name = next(n for i, n in enumerate(where) if self.places[i] in self.places[:i])
             raise ValueError(f"the dimension {name!r} has two {twice}")
-        parts = [as_float(self.leaves[i], f"the dimension {name!r}") for name, i in where.items()]
+        parts = [as_float(leaves[i], f"the dimension {name!r}") for name, i in where.items()]
         self.counts = tuple(x.size for x in parts)
         self.names = tuple(label for name, x in zip(where, parts) for label in labels(name, x.shape))
         self.values = jnp.concatenate([x.reshape(-1) for x in parts])
+        for i, part in zip(self.places, parts):
+            leaves[i] = part
+        self.arrays, self.others = eqx.partition(tuple(leaves), lambda x: isinstance(x, jax.Array | np.ndarray))
+
+    @property
+    def leaves(self) -> list:
+        """All leaves of the tree."""
+        return list(eqx.combine(self.arrays, self.others))
 
     def parts(self, x: Float[Array, " d"]) -> list[Array]:
         """The numbers of each leaf."""
@@ -48,7 +57,7 @@ class Choice(eqx.Module):
 
     def place(self, x: Float[Array, " d"], tree: Any = None) -> Any:
         """The PyTree with these numbers; `tree`, if not the one chosen from, has the others."""
-        leaves = list(self.leaves) if tree is None else jax.tree_util.tree_leaves(tree)
+        leaves = self.leaves if tree is None else jax.tree_util.tree_leaves(tree)
         for i, part in zip(self.places, self.parts(x)):
             leaves[i] = part.reshape(jnp.shape(leaves[i]))
         return jax.tree_util.tree_unflatten(self.structure, leaves)

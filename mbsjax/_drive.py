@@ -16,7 +16,7 @@ from ._mechanism import Mechanism, unknown
 from ._precision import as_float
 from ._system import System, Targets, Turns, system
 from ._touch import Mode
-from ._trees import frozen, opened
+from ._trees import as_function, frozen
 
 
 class Uniform(eqx.Module):
@@ -173,31 +173,50 @@ def _values(functions: tuple[Callable, ...], t: Float[Array, "*lanes"]) -> Float
     return jnp.stack([call(f, t) for f in functions])
 
 
-def problem(mech: Mechanism, drive: Mapping[str, Any]) -> Problem:
-    """The equations of `mech` with the coordinates and gauges in `drive` prescribed, the gauges that
+def problem(mech: Mechanism, drive: Mapping[str, Any], positions: Mapping[str, Any] | None = None) -> Problem:
+    """The equations of `mech` with the coordinates and gauges in `drive` and `positions` prescribed, the gauges that
     have a value held."""
     gauge_names = [g.name for g in mech.gauges]
     functions, columns, slots = [], [], []
     held: dict[int, Callable] = {i: Hold(g.value) for i, g in enumerate(mech.gauges) if g.value is not None}
-    for name, f in drive.items():
-        f = opened(f) if callable(f) else Hold(as_float(f, f"the driver of {name!r}"))
+    prescribed = [("driver", *x) for x in drive.items()] + [("position", *x) for x in (positions or {}).items()]
+    for what, name, f in prescribed:
+        f = _driver(name, f) if callable(f) else Hold(as_float(f, f"the {what} of {name!r}"))
         if name in gauge_names:
             held[gauge_names.index(name)] = f
         elif name.partition(".")[0] in [j.name for j in mech.joints]:
             if len(mech.freedoms(name)) != 1:
                 several = [c for c in mech.coordinates if c.startswith(f"{name}.")]
                 raise ValueError(
-                    f"a driver of joint {name!r} must name one coordinate: {', '.join(several) or 'it has none'}"
+                    f"a {what} of joint {name!r} must name one coordinate: {', '.join(several) or 'it has none'}"
                 )
             functions.append(f)
             columns += mech.freedoms(name)
             slots += mech.stored(name)
+            if columns[-1] in columns[:-1]:
+                raise ValueError(f"{mech.coordinates[columns[-1]]!r} is prescribed twice, the second time as {name!r}")
         else:
             raise ValueError(
-                f"a driver names {unknown('coordinate or gauge', name, [*mech.coordinates, *gauge_names])}"
+                f"a {what} names {unknown('coordinate or gauge', name, [*mech.coordinates, *gauge_names])}"
             )
     gauges = tuple(sorted(held))
     return Problem(system(mech), tuple(functions), tuple(columns), tuple(slots), tuple(held[i] for i in gauges), gauges)
+
+
+def _driver(name: str, f: Callable) -> Any:
+    """A function of time as a driver: one number, made of JAX operations."""
+    t = jnp.zeros(())
+    try:
+        f = as_function(f, t)
+        found = jnp.shape(eqx.filter_eval_shape(lambda f, t: jnp.asarray(f(t), float), f, t))
+    except (jax.errors.JAXTypeError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"the driver of {name!r} cannot be evaluated: it must give one number, and be made of JAX operations "
+            f"(jnp.sin and jnp.where, not math.sin and if): {type(error).__name__}: {str(error).splitlines()[0]}"
+        ) from error
+    if found not in ((), (1,)):
+        raise ValueError(f"the driver of {name!r} must give one number, got shape {found}")
+    return f
 
 
 class Hold(eqx.Module):

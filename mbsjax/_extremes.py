@@ -26,7 +26,7 @@ class WorstCase(NamedTuple):
     upper: np.ndarray
     at_lower: np.ndarray
     at_upper: np.ndarray
-    failed: float
+    failed: np.floating
 
 
 def worst_case(study: Study, *, max_corners: int = 4096, chunk: int = CHUNK) -> WorstCase:
@@ -53,7 +53,7 @@ def worst_case(study: Study, *, max_corners: int = 4096, chunk: int = CHUNK) -> 
         corners = np.concatenate([slopes[0] > 0, slopes[0] < 0]).astype(float)
     x = low + corners * (high - low)
     found = evaluated(study, x, chunk).values
-    failed = float(np.mean(~np.all(np.isfinite(found), 1)))
+    failed = np.mean(~np.all(np.isfinite(found), 1))
     x, found = np.concatenate([x, (low + high)[None] / 2]), np.concatenate([found, values])
     ends = [np.argmin(np.where(np.isfinite(s * found), s * found, np.inf), 0) for s in (1, -1)]
     best = [found[k, np.arange(m)] for k in ends]
@@ -102,7 +102,7 @@ def _climb(
     return middle + t * half, -sign * y * scale
 
 
-class DesignPoint(NamedTuple):
+class DesignPoint(eqx.Module):
     """Where a limit of a measure is most likely broken (first-order reliability method).
 
     - `value`, `limit`, `side`: which value of the study, its limit, `"lower"` or `"upper"`.
@@ -114,15 +114,15 @@ class DesignPoint(NamedTuple):
     - `converged`: whether it was found; if not, the numbers are NaN: perhaps the limit cannot be reached at all.
     """
 
-    value: str
-    limit: float
-    side: str
-    beta: float
-    probability: float
+    value: str = eqx.field(static=True)
+    limit: np.floating
+    side: str = eqx.field(static=True)
+    beta: np.floating
+    probability: np.floating
     scores: np.ndarray
     dimensions: np.ndarray
     importance: np.ndarray
-    converged: bool
+    converged: np.bool_
 
 
 def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[DesignPoint]:
@@ -196,14 +196,14 @@ def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[Desi
     return [
         DesignPoint(
             value=study.columns[which[i]],
-            limit=float(limit[i]),
+            limit=limit[i],
             side=("lower", "upper")[side[i]],
-            beta=float(beta[i]),
-            probability=float(scipy.special.ndtr(-beta[i])),
+            beta=beta[i],
+            probability=scipy.special.ndtr(-beta[i]),
             scores=blank(u, i),
             dimensions=blank(dimensions, i),
             importance=blank(alpha**2, i),
-            converged=bool(done[i]),
+            converged=done[i],
         )
         for i in nearest
     ]

@@ -6,6 +6,7 @@ for any coordinates and also for the rotations of a ball joint. C holds the loop
 that are open as idle rows: shapes do not depend on which contacts are active. Lanes may stand behind, as in `System`.
 """
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -17,11 +18,13 @@ from jaxtyping import Array, Bool, Float, Int
 from ._drive import Problem
 from ._force.base import AbstractForce, Moment
 from ._force.laws import AbstractContactLaw
+from ._force.load import Load
 from ._groups import AbstractPose, lanewise, pick, wide
 from ._inertia import AbstractInertia, inertia, turned
 from ._linalg import definite, product, saddle
 from ._mechanism import Mechanism
 from ._system import second
+from ._trees import Function, as_function
 
 
 class Stance(NamedTuple):
@@ -303,6 +306,21 @@ class Plant(eqx.Module):
         load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, still, stance, load)
         return load + self.compliant(frame, jnp.zeros_like(frame.gaps), stance) @ frame.slopes
 
+    def steady_load(self, t: Array, frame: Frame, stance: Stance) -> Array:
+        """The forces on all freedoms, those of inertia among them, if those that are not driven stood still while the
+        drivers go on (of one lane)."""
+        system, driven = self.problem.system, np.array(self.problem.columns, dtype=int)
+        v_d, a_d = self.driven(t)
+        v = self.spread(jnp.zeros(len(self.problem.unknown)), v_d)
+        twists = lambda s: system.placed(system.retract(frame.q, s * v))[2]
+        S_dot = jax.jvp(twists, (jnp.zeros(()),), (jnp.ones(()),))[1]
+        paths = system.layout.paths
+        V, A = (jnp.sum(paths * (x * v)[:, None], 2) for x in (frame.S, S_dot))
+        push = frame.inertia.weight(self.gravity) - frame.inertia.momentum(A) - turned(V, frame.inertia.momentum(V))
+        load = jnp.sum(frame.S * jnp.sum(paths[None] * push[:, :, None], 1), 0) - frame.M[:, driven] @ a_d
+        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, v, stance, load)
+        return load + self.compliant(frame, frame.slopes @ v, stance) @ frame.slopes
+
     def static_press(self, t: Array, frame: Frame, stance: Stance) -> Array:
         """The normal forces that would hold if all stood still (3.6.2; of one lane)."""
         rigid = np.flatnonzero(self.rigid)
@@ -323,9 +341,15 @@ class Plant(eqx.Module):
         return jnp.concatenate(values)
 
 
-def plant(mech: Mechanism, problem: Problem, triggers: tuple = ()) -> Plant:
-    """A mechanism laid out for dynamics."""
+def plant(
+    mech: Mechanism,
+    problem: Problem,
+    triggers: tuple = (),
+    names: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
+) -> Plant:
+    """A mechanism laid out for dynamics. `names` are those of its freedoms and gauges, if not the mechanism's own."""
     plan = problem.system.layout
+    own = names or (mech.coordinates, tuple(g.name for g in mech.gauges))
     names = sorted(plan.body_numbers, key=plan.body_numbers.__getitem__)
     laid_out = Plant(
         problem,
@@ -335,6 +359,25 @@ def plant(mech: Mechanism, problem: Problem, triggers: tuple = ()) -> Plant:
         triggers,
         jnp.stack([c.restitution for c in mech.contacts]) if mech.contacts else jnp.zeros(0),
         tuple(c.law for c in mech.contacts),
-        (mech.coordinates, tuple(g.name for g in mech.gauges)),
+        own,
     )
-    return laid_out
+    loads = any(isinstance(force, Load) for force in mech.forces)
+    if not loads and not triggers:
+        return laid_out
+    at = eqx.filter_eval_shape(some_moment, laid_out)
+    forces = tuple(_opened(f, at.t, at) if isinstance(f, Load) else f for f in mech.forces)
+    return dataclasses.replace(laid_out, forces=forces, triggers=_opened(triggers, at))
+
+
+def some_moment(plant: Plant) -> Moment:
+    """A moment as forces and triggers of this plant will see it, where all coordinates are zero."""
+    system, t = plant.problem.system, jnp.zeros(())
+    q = jnp.zeros(sum(system.layout.n_stored))
+    X, _, S = system.placed(q)
+    return plant.moment(t, q, jnp.zeros(len(plant.names[0])), X, S)
+
+
+def _opened(tree: Any, *args: Any) -> Any:
+    """Functions of these arguments, with the numbers that they have closed over as leaves."""
+    plain = lambda x: isinstance(x, Function)
+    return jax.tree_util.tree_map(lambda f: as_function(f, *args) if plain(f) else f, tree, is_leaf=plain)

@@ -1,7 +1,6 @@
 """What joints transmit, by the principle of virtual displacements: a joint is given the freedoms that it does not have,
 all of them driven to stay at zero, and what those drivers push with is the reaction (thesis 3.6.2, for any joint)."""
 
-import dataclasses
 from typing import ClassVar, NamedTuple
 
 import equinox as eqx
@@ -95,7 +94,7 @@ def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: A
         joint,
         (kind(joint.pair), jnp.concatenate([joint.start, jnp.zeros(rows)])),  # pyright: ignore
     )
-    contacts = tuple(dataclasses.replace(c, moves=None) for c in mech.contacts)
+    contacts = tuple(c.moving(None) for c in mech.contacts)
     loose = eqx.tree_at(lambda m: (m.joints[i], m.contacts), mech, (released, contacts))
     after_q, after_v = mech.stored(name)[-1] + 1 if joint.pair.rest else None, mech.freedoms(name)
     at_q = sum(len(j.pair.rest) for j in mech.joints[: i + 1]) if after_q is None else after_q
@@ -112,9 +111,7 @@ def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: A
     )
     names = list(mech.coordinates)
     names[at_v:at_v] = [f"{name}.{x}" for x in kind.extra]
-    opened = dataclasses.replace(
-        make_plant(loose, problem, plant.triggers), names=(tuple(names), plant.names[1]), forces=plant.forces
-    )
+    opened = make_plant(loose, problem, names=(tuple(names), plant.names[1]))
     number = plant.problem.system.layout.body_numbers[joint.body_b]
     X_B = joint.placed(joint.frame_b, plant.problem.system.layout.group)
     wrench, R = _pushes(opened, ts, q, v, stance, at_q, at_v, rows, number, X_B)

@@ -30,7 +30,7 @@ class Sample(eqx.Module):
     study: Study
     sampler: AbstractSampler
     found: Evaluation
-    tally: Tally
+    tally: Tally = eqx.field(static=True)
 
     @property
     def values(self) -> np.ndarray:

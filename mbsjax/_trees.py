@@ -4,7 +4,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 
 from ._precision import is_concrete
 
@@ -14,10 +13,23 @@ def frozen(tree: Any) -> Any:
     return jax.tree_util.tree_map(lambda x: jax.lax.stop_gradient(x) if eqx.is_array(x) else x, tree)
 
 
-def opened(f: Any) -> Any:
-    """A function of one number whose traced numbers are leaves, also those that a plain function has closed over: what
-    is not a leaf can be neither differentiated implicitly nor batched."""
-    if isinstance(f, eqx.Module):
-        return f
-    converted = eqx.filter_closure_convert(f, jnp.zeros(()))
-    return f if is_concrete(converted) else converted
+class Function(eqx.Module):
+    """A function whose leaves are the arrays in it, and nothing else: a plain one has none."""
+
+    arrays: Any
+    rest: Any = eqx.field(static=True)
+
+    def __call__(self, *args: Any) -> Any:
+        return eqx.combine(self.arrays, self.rest)(*args)
+
+
+def as_function(f: Any, *args: Any) -> Any:
+    """A function whose leaves are arrays. With arguments like those that it will be called with, also the traced
+    numbers that a plain function has closed over are leaves: what is not can be neither differentiated implicitly nor
+    batched."""
+    plain = not isinstance(f, eqx.Module) or (isinstance(f, Function) and f.arrays is None)
+    if plain and args:
+        converted = eqx.filter_closure_convert(f, *args)
+        f = f if is_concrete(converted) else converted
+    arrays, rest = eqx.partition(f, eqx.is_array)
+    return Function(arrays, rest) if jax.tree_util.tree_leaves(rest) else f

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from ._force.base import Moment
 from ._joint.joint import check_name
+from ._trees import as_function
 
 
 class Trigger(eqx.Module):
@@ -32,7 +33,7 @@ class Trigger(eqx.Module):
 
     def __init__(self, name: str, function: Callable, *, stop: bool = False):
         check_name(name, "a trigger")
-        self.name, self.function, self.stop = name, function, bool(stop)
+        self.name, self.function, self.stop = name, as_function(function), bool(stop)
 
     def value(self, at: Moment) -> Float[Array, ""]:
         value: Any = self.function(at)

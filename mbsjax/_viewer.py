@@ -36,7 +36,7 @@ class Viewer(eqx.Module):
     - `html`: the whole page.
     """
 
-    html: str
+    html: str = eqx.field(static=True)
 
     def save(self, path: Any) -> pathlib.Path:
         """Writes the page, and gives its path. Folders that are missing are made."""
@@ -275,7 +275,7 @@ def _check(what: Any, name: str) -> None:
     if not is_concrete(what):
         raise ValueError(f"{name} is being traced: a motion can be seen outside of jit, vmap and grad only")
     if what.q.ndim != 2:
-        raise ValueError(f"{name} is a batch of motions: give one of them, and the others as variants")
+        raise ValueError(f"{name} is a batch of motions: give one of them, `.lane(i)`, and the others as variants")
 
 
 def _check_variant(first: Any, variant: Any, i: int) -> None:

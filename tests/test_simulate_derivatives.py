@@ -5,9 +5,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy
 
 import mbsjax as mbs
 from tests.impacts import PENDULUMS, ball, flat_follower, turning, two_pendulums
+from tests.mechanisms import four_bar
 
 
 SIZES = {"max_steps": 160, "max_events": 20}
@@ -41,6 +43,66 @@ def test_bounces_have_the_slopes_of_their_closed_forms():
     np.testing.assert_allclose(slopes[0][-1], slope, atol=1e-12)
     for found, expected in zip(slopes, jax.vmap(jax.grad(exact, (0, 1)))(hs, es)):
         np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def test_a_pendulum_has_the_slopes_of_its_variational_equation():
+    """Without contacts: O'' = -(g / l) sin O, and how its slope in l goes on, by SciPy."""
+
+    def angle(length):
+        mech = mbs.Mechanism(
+            [mbs.Body("bob", mass=2.0, center=jnp.stack([0.0 * length, -length]))],
+            [mbs.Revolute("O", "ground", "bob")],
+            gravity=(0.0, -G),
+        )
+        state = mbs.state(mech, {"O": 0.5}, {"O": 1.0}, throw=False)
+        return mbs.simulate(mech, state, 1.0, ts=jnp.array([1.0]), max_steps=64, throw=False)["O"].q[-1]
+
+    def rates(_, y, length):
+        a, v, da, dv = y
+        return v, -G / length * np.sin(a), dv, G / length**2 * np.sin(a) - G / length * np.cos(a) * da
+
+    lengths = np.array([0.7, 1.0])
+    found = jax.jit(jax.vmap(jax.grad(angle)))(lengths)
+    for length, slope in zip(lengths, found):
+        exact = scipy.integrate.solve_ivp(rates, (0, 1), (0.5, 1.0, 0, 0), "DOP853", args=(length,), rtol=1e-12)
+        np.testing.assert_allclose(slope, exact.y[2, -1], atol=1e-8)
+
+
+def test_a_four_bar_without_contacts_in_both_modes():
+    """From rest under gravity: forward = reverse = differences of fourth order, eager and under jit."""
+
+    def angle(crank):
+        masses = [mbs.Body(n, mass=1.0, inertia=0.1) for n in ("crank", "coupler", "follower")]
+        mech = mbs.Mechanism(masses, four_bar(crank).joints, gravity=(0.0, -G))
+        state = mbs.state(mech, {"A": 0.5}, estimate={"B": 0.5, "D": 2.0}, throw=False)
+        return mbs.simulate(mech, state, 0.5, ts=jnp.array([0.5]), max_steps=64, throw=False)["A"].q[-1]
+
+    value, slope = jax.jvp(angle, (2.0,), (1.0,))
+    h = 1e-3
+    every = jax.jit(jax.vmap(angle))(2.0 + h * jnp.array([-2, -1, 0, 1, 2]))
+    np.testing.assert_allclose(value, every[2], atol=1e-13)
+    np.testing.assert_allclose(slope, (every[0] - 8 * every[1] + 8 * every[3] - every[4]) / (12 * h), atol=1e-7)
+    np.testing.assert_allclose(jax.jit(jax.grad(angle))(2.0), slope, atol=1e-12)
+
+
+def test_functions_of_loads_and_triggers_carry_derivatives():
+    """A drag that is proportional to the speed, c v, and a limit: both are numbers that plain functions close over.
+    x(1) = (1 - exp(-c)) / c, and the limit is passed at -log(1 - c limit) / c."""
+
+    def outcome(c, limit):
+        mech = mbs.Mechanism(
+            [mbs.Body("bead", mass=1.0)],
+            [mbs.Prismatic("x", "ground", "bead")],
+            forces=[mbs.Load("bead", force=lambda t, at: (-c * at["x"].v, 0.0))],
+        )
+        passed = mbs.Trigger("limit", lambda at: at["x"].q - limit)
+        sol = mbs.simulate(mech, mbs.state(mech, {}, {"x": 1.0}, throw=False), 1.0, ts=jnp.array([1.0]),
+                           triggers=[passed], max_steps=64, max_events=2, throw=False)  # fmt: skip
+        return jnp.stack([sol["x"].q[0], sol.events.t[0]])
+
+    exact = lambda c, limit: jnp.stack([(1 - jnp.exp(-c)) / c, -jnp.log(1 - c * limit) / c])
+    found, expected = (jax.jit(jax.jacfwd(f, (0, 1)))(0.5, 0.4) for f in (outcome, exact))
+    np.testing.assert_allclose(found, expected, atol=1e-8)
 
 
 def leaves(mech):

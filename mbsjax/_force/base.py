@@ -11,7 +11,6 @@ from jaxtyping import Array, Float
 
 from .._gauge import AbstractGauge, to_dim
 from .._groups import AbstractPose, one
-from .._precision import is_concrete
 
 
 class Reading(NamedTuple):
@@ -56,6 +55,9 @@ class Moment(eqx.Module):
         if isinstance(what, str) and what in coordinates:
             j = coordinates.index(what)
             return self.q[self.layout.slots[j]], jnp.zeros(self.S.shape[1]).at[j].set(1.0)
+        if isinstance(what, str) and what not in gauges:
+            known = ", ".join(map(repr, (*coordinates, *gauges)))
+            raise KeyError(f"an unknown coordinate or gauge {what!r}; there are {known}")
         gauge = self.gauges[gauges.index(what)] if isinstance(what, str) else what
         numbers = [self.layout.body_numbers[name] for name in gauge.bodies]
         poses = [one(self.X, number) for number in numbers]
@@ -103,11 +105,3 @@ class AbstractForce(eqx.Module):
     @abc.abstractmethod
     def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
         """The energy stored in it; zero for what stores none."""
-
-
-def as_function(f: Any, n: int) -> Any:
-    """A function of n numbers whose traced numbers are leaves, as in `opened`."""
-    if isinstance(f, eqx.Module):
-        return f
-    converted = eqx.filter_closure_convert(f, *[jnp.zeros(())] * n)
-    return f if is_concrete(converted) else converted

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from .._gauge import to_dim
 from .._groups import one
 from .._precision import as_float
+from .._trees import as_function
 from .base import AbstractForce, Moment
 
 
@@ -54,7 +55,7 @@ class Load(AbstractForce):
         if force is None and torque is None:
             raise ValueError(f"{self.name!r} needs a force or a torque")
         self.force, self.torque = (
-            x if x is None or callable(x) else as_float(x, f"the {what} of {self.name!r}")
+            x if x is None else as_function(x) if callable(x) else as_float(x, f"the {what} of {self.name!r}")
             for x, what in ((force, "force"), (torque, "torque"))
         )
         self.point = as_float(point, f"the point of {self.name!r}")

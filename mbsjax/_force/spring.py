@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._gauge import AbstractGauge
-from .._precision import as_float, is_concrete
-from .base import AbstractForce, Moment, as_function
+from .._precision import as_float
+from .._trees import as_function
+from .base import AbstractForce, Moment
 
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -39,7 +40,8 @@ class Spring(AbstractForce):
     """
 
     name: str = eqx.field(static=True)
-    on: str | AbstractGauge
+    along: str | None = eqx.field(static=True)
+    gauge: AbstractGauge | None
     stiffness: Float[Array, ""] | Callable
     free_length: Float[Array, ""]
     damping: Float[Array, ""] | Callable
@@ -57,7 +59,7 @@ class Spring(AbstractForce):
         acts: str = "both",
         name: str | None = None,
     ):
-        self.on = on
+        self.along, self.gauge = (on, None) if isinstance(on, str) else (None, on)
         self.name = name or f"spring on {on if isinstance(on, str) else on.name}"
         self.stiffness = _law(stiffness, f"the stiffness of {self.name!r}")
         self.free_length = as_float(free_length, f"the free length of {self.name!r}")
@@ -66,6 +68,11 @@ class Spring(AbstractForce):
         if acts not in ("both", "tension", "compression"):
             raise ValueError(f"`acts` of {self.name!r} must be 'both', 'tension' or 'compression', got {acts!r}")
         self.acts = acts
+
+    @property
+    def on(self) -> str | AbstractGauge:
+        """What it acts along."""
+        return self.along if self.gauge is None else self.gauge  # pyright: ignore
 
     @property
     def needs(self) -> tuple[Any, ...]:
@@ -124,24 +131,28 @@ class Actuator(AbstractForce):
     """
 
     name: str = eqx.field(static=True)
-    on: str | AbstractGauge
+    along: str | None = eqx.field(static=True)
+    gauge: AbstractGauge | None
     function: Callable | Float[Array, ""]
     guards: tuple[Callable, ...]
 
     def __init__(
         self, on: str | AbstractGauge, function: Any, *, switches: Sequence[Callable] = (), name: str | None = None
     ):
-        self.on = on
+        self.along, self.gauge = (on, None) if isinstance(on, str) else (None, on)
         self.name = name or f"actuator on {on if isinstance(on, str) else on.name}"
-        self.guards = tuple(as_function(f, 3) for f in switches)
-        if not callable(function):
-            self.function = as_float(function, f"the force of {self.name!r}")
-        elif self.guards and not isinstance(function, eqx.Module):
-            n, zero = len(self.guards), jnp.zeros(())
-            converted = eqx.filter_closure_convert(function, zero, zero, zero, jnp.zeros(n, bool))
-            self.function = function if is_concrete(converted) else converted
+        zeros = [jnp.zeros(())] * 3
+        self.guards = tuple(as_function(f, *zeros) for f in switches)
+        if callable(function):
+            more = [jnp.zeros(len(self.guards), bool)] if self.guards else []
+            self.function = as_function(function, *zeros, *more)
         else:
-            self.function = as_function(function, 3)
+            self.function = as_float(function, f"the force of {self.name!r}")
+
+    @property
+    def on(self) -> str | AbstractGauge:
+        """What it acts along."""
+        return self.along if self.gauge is None else self.gauge  # pyright: ignore
 
     @property
     def needs(self) -> tuple[Any, ...]:
@@ -172,7 +183,7 @@ class Actuator(AbstractForce):
 
 
 def _law(given: Any, what: str) -> Any:
-    return as_function(given, 1) if callable(given) else as_float(given, what)
+    return as_function(given, jnp.zeros(())) if callable(given) else as_float(given, what)
 
 
 def _value(law: Any, x: Array) -> Any:

@@ -97,6 +97,21 @@ class Contact(eqx.Module):
         self.elements_a = None if elements_a is None else tuple(elements_a)
         self.elements_b = None if elements_b is None else tuple(elements_b)
 
+    def moving(self, coordinate: str | None) -> "Contact":
+        """The same contact with another coordinate that it moves."""
+        return Contact(
+            self.name,
+            f"{self.body_a}.{self.profile_a}",
+            f"{self.body_b}.{self.profile_b}",
+            active=self.active,
+            hold=self.hold,  # pyright: ignore
+            moves=coordinate,
+            restitution=self.restitution,
+            law=self.law,
+            elements_a=self.elements_a,
+            elements_b=self.elements_b,
+        )
+
 
 def _address(given: Any, name: str) -> tuple[str, str]:
     body, _, profile = given.partition(".") if isinstance(given, str) else ("", "", "")

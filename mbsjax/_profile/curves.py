@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._precision import as_float, is_concrete
-from .._trees import opened
+from .._trees import as_function
 from .base import AbstractCurve, point_of
 
 
@@ -94,7 +94,7 @@ class Curve(AbstractCurve):
     samples: int = eqx.field(static=True)
 
     def __init__(self, function: Callable, *, samples: int = 64):
-        self.function = opened(function)
+        self.function = as_function(function, jnp.zeros(()))
         self.samples = samples
 
     def position(self, s: Float[Array, ""]) -> Float[Array, "2"]:
