@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ._batch import AbstractBatch, single
 from ._drive import Problem, lock_date, root
 from ._linalg import least_squares
 from ._march import Log
@@ -43,7 +44,7 @@ class Event(NamedTuple):
         return f"t = {self.t:.9g}: contact {self.contact!r} {self.kind} ({where}){gone}{gave}"
 
 
-class Events(eqx.Module):
+class Events(AbstractBatch):
     """How the contacts changed along a motion. Arrays have room for `max_events` events; of these, the first `count`
     happened, and the others have an infinite `t`. The dates carry derivatives.
 
@@ -70,8 +71,13 @@ class Events(eqx.Module):
     a_after: Float[Array, "events nv"]
     active_last: Bool[Array, " c"]
 
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.t.shape[:-1]
+
     def list(self, mech: Mechanism) -> list[Event]:
         """The events in words."""
+        single(self, "events can be listed")
         kinds = [[p.kinds for p in mech.profiles(c)] for c in mech.contacts]
 
         def elements(k: int, pair: np.ndarray) -> tuple[tuple[int, str], tuple[int, str]]:

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ._assembly import close, closing, explain
+from ._batch import lane_by_lane, single
 from ._drive import Problem, lock_date, problem as make_problem, root
 from ._events import Events, told
 from ._linalg import determinant, least_squares
@@ -59,6 +60,7 @@ class Motion(AbstractRun):
     mode: Mode | None
     events: Events | None
 
+    @lane_by_lane
     def contact(self, name: str) -> ContactTrack:
         assert self.mode is not None
         return _contact_tracks(ContactReader(self.mech, name), self.q, self.v, self.a, self.mode)
@@ -67,9 +69,10 @@ class Motion(AbstractRun):
         return {"residual": self.residual}
 
     def __repr__(self) -> str:
-        names = ", ".join(self.mech.coordinates)
-        lines = [f"Motion at {len(self.ts)} times of the coordinates {names}"]
-        if is_concrete(self.q):
+        many = f"Batch of shape {self.batch}: m" if self.batch else "M"
+        n, names = self.q.shape[-2], ", ".join(self.mech.coordinates)
+        lines = [f"{many}otion at {n} times of the coordinates {names}"]
+        if is_concrete(self.q) and not self.batch:
             lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
             lines.append(f"  largest residual {float(np.nan_to_num(self.residual).max(initial=0.0)):.1e}")
             lines += [f"  passed a bifurcation at t = {t:.9g}" for t in self.bifurcations()]
@@ -82,6 +85,7 @@ class Motion(AbstractRun):
     def bifurcations(self) -> list[float]:
         """When the motion passed a position from which it could have gone on along another branch, to about 1e-8 of
         the time covered."""
+        single(self, "bifurcations can be listed")
         return [float(t) for t in self.crossed_at if np.isfinite(t)]
 
     @property
@@ -89,6 +93,7 @@ class Motion(AbstractRun):
         """The contacts that are active where the motion stopped, by name, and the one that jammed it."""
         if self.mode is None or not is_concrete(self.mode, self.events):
             return ""
+        single(self, "what holds it can be told")
         assert self.events is not None
         n = int(self.events.count)
         active = np.asarray(self.events.active_last)

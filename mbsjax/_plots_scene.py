@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ._assembly import Assembly, assemble
+from ._batch import single
 from ._kinematics import Motion
 from ._mechanism import Mechanism
 from ._plots_sketch import Sketch, Touching, into
@@ -154,7 +155,7 @@ def needs_motion(motion: Any) -> None:
     if not isinstance(motion, Motion | Solution):
         raise ValueError(f"this picture shows a Motion or a Solution, got {type(motion).__name__}")
     if motion.q.ndim != 2:
-        raise ValueError("this picture shows one motion, not many made by `vmap`")
+        raise ValueError("this picture shows one motion, not many made by `vmap`: pick one with `.lane(i)`")
 
 
 class View(NamedTuple):
@@ -177,6 +178,7 @@ def view(what: Any) -> View:
             raise ValueError("the motion has not reached any of its output times: there is nothing to show")
         return View(what, what.mech, np.asarray(what.q)[reached], np.asarray(what.ts)[reached])
     if isinstance(what, Configuration | Assembly | Equilibrium):
+        single(what, "a picture can be made")
         return View(what, what.mech, np.asarray(what.q)[None], None)
     raise ValueError(
         f"a Mechanism, Configuration, Assembly, Equilibrium, Motion or Solution can be shown, got {what!r}"

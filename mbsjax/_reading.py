@@ -86,7 +86,7 @@ def look(outcome: Any, name: str, numbers: Mapping[str, Any]) -> Any:
     if kind == "contact":
         track = outcome[what[0]]
         if what[1] in ("q1", "q2"):
-            return track.q[:, int(what[1][1]) - 1]
+            return track.q[..., int(what[1][1]) - 1]
         if not hasattr(track, what[1]):
             raise ValueError(f"a driven motion tells no {what[1]} of contact {what[0]!r}: simulate it")
         return getattr(track, what[1])
@@ -100,4 +100,4 @@ def look(outcome: Any, name: str, numbers: Mapping[str, Any]) -> Any:
     rate, axis = _POINT[which]
     if axis == 2 and outcome.mech.planar:
         raise ValueError(f"{name!r}: a planar mechanism has no z")
-    return outcome.point(body, point or None)[rate][:, axis]
+    return outcome.point(body, point or None)[rate][..., axis]

@@ -11,12 +11,23 @@ import numpy as np
 from equinox import AbstractVar
 from jaxtyping import Array, Float
 
+from ._batch import AbstractBatch, lane_by_lane, single
 from ._mechanism import Mechanism
-from ._track import AbstractReader, Configuration, GaugeReader, PointReader, PoseReader, Track, TurnReader
+from ._track import (
+    AbstractReader,
+    Configuration,
+    GaugeReader,
+    PointReader,
+    PoseReader,
+    Track,
+    TurnReader,
+    check_readable,
+)
 
 
-class AbstractRun(eqx.Module):
-    """A mechanism along a row of output times."""
+class AbstractRun(AbstractBatch):
+    """A mechanism along a row of output times. Of a batch made by `jax.vmap`, what is read by name has the axes of the
+    batch first, and `run.lane(i)` is one run."""
 
     mech: AbstractVar[Mechanism]
     ts: AbstractVar[Float[Array, " times"]]
@@ -32,7 +43,13 @@ class AbstractRun(eqx.Module):
     def more(self) -> dict[str, Any]:
         """Further columns of its table."""
 
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.q.shape[:-2]
+
+    @lane_by_lane
     def __getitem__(self, name: str) -> Any:
+        check_readable(self.mech, name)
         if name in [c.name for c in self.mech.contacts]:
             return self.contact(name)
         if name in [g.name for g in self.mech.gauges]:
@@ -41,23 +58,29 @@ class AbstractRun(eqx.Module):
         track = Track(self.q[:, stored], self.v[:, free], self.a[:, free])
         return Track(*(x[:, 0] if x.shape[1] == 1 else x for x in track))
 
+    @lane_by_lane
     def point(self, body: str, point: Any = None) -> Track:
         """Position, velocity and acceleration in ground of a point of a body: coordinates in the body,
         or the name of a point; its origin by default."""
         return self._read(PointReader(self.mech, body, point))
 
+    @lane_by_lane
     def orientation(self, body: str) -> Track:
         """A body's orientation (an angle in the plane, Euler parameters in space), with its angular velocity
         and acceleration in ground."""
         return self._read(TurnReader(self.mech, body))
 
+    @lane_by_lane
     def pose(self, body: str) -> Float[Array, "times 4 4"]:
         """The pose of a body in ground as 4x4 matrices."""
         return _poses(PoseReader(self.mech, body), self.q)
 
     def at(self, i: int) -> Configuration:
         """The position at output time number `i`."""
-        return Configuration(self.mech, self.q[i])
+        n = self.q.shape[-2]
+        if not -n <= i < n:
+            raise IndexError(f"there is no output time number {i}: there are {n}")
+        return Configuration(self.mech, self.q[..., i, :])
 
     def _read(self, reader: AbstractReader) -> Track:
         return _tracks(reader, self.q, self.v, self.a)
@@ -66,6 +89,7 @@ class AbstractRun(eqx.Module):
         """All there is to read by name, a column each: `t`; `A.q`, `A.v`, `A.a` of every coordinate and gauge; of
         rotations in space their Euler parameters `ball.e0`, ...; of points of interest `rod.E.x`, ...; of contacts
         `C.gap`, `C.active`, `C.force`."""
+        single(self, "a table can be made")
         found: dict[str, Any] = {"t": self.ts}
         for joint in self.mech.joints:
             rows = self.mech.stored(joint.name)

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ._batch import AbstractBatch, lane_by_lane, single
 from ._events import Event
 from ._groups import AbstractPose
 from ._mechanism import Mechanism
@@ -46,7 +47,7 @@ class ContactForce(NamedTuple):
         return self.force - self.static
 
 
-class Log(eqx.Module):
+class Log(AbstractBatch):
     """The events of a simulation. Arrays have room for `max_events`; of these, the first `count` happened, and the
     others have an infinite `t`. Dates, states and impulses carry derivatives.
 
@@ -75,8 +76,13 @@ class Log(eqx.Module):
     energy: Float[Array, "events 2"]
     active: Bool[Array, "events c"]
 
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.t.shape[:-1]
+
     def list(self, mech: Mechanism, triggers: tuple = ()) -> list[Event]:
         """The events in words."""
+        single(self, "events can be listed")
         kinds = [[p.kinds for p in mech.profiles(c)] for c in mech.contacts]
         names = [c.name for c in mech.contacts]
         names += [force.name for force in mech.forces for _ in range(force.n_switches)]
@@ -138,6 +144,7 @@ class Solution(AbstractRun):
     result: RESULTS
     stats: Stats
 
+    @lane_by_lane
     def contact(self, name: str) -> ContactForce:
         k = self.mech.contacts.index(self.mech.contact(name))
         every = _contacts(self.plant, self.ts, self.q, self.v, self.stance, self.press)
@@ -147,14 +154,16 @@ class Solution(AbstractRun):
         return {"kinetic": self.kinetic, "potential": self.potential, "residual": self.residual}
 
     @property
-    def energy(self) -> Float[Array, " times"]:
+    def energy(self) -> Float[Array, "*batch times"]:
         """Kinetic and potential energy together."""
         return self.kinetic + self.potential
 
+    @lane_by_lane
     def momentum(self) -> Float[Array, "times rows"]:
         """Angular momentum about the origin of ground, then linear momentum, of all bodies together."""
         return _momentum(self.plant, self.ts, self.q, self.v, self.stance)
 
+    @lane_by_lane
     def reaction(self, joint: str) -> Reaction:
         """What a joint transmits; see [`mbsjax.Reaction`][]."""
         return reaction(self.mech, self.plant, joint, self.ts, self.q, self.v, self.stance)
@@ -164,8 +173,10 @@ class Solution(AbstractRun):
         return self.plant.triggers
 
     def __repr__(self) -> str:
-        lines = [f"Simulation at {len(self.ts)} times of the coordinates {', '.join(self.mech.coordinates)}"]
-        if is_concrete(self.q) and self.q.ndim == 2:
+        many = f"Batch of shape {self.batch}: s" if self.batch else "S"
+        n, names = self.q.shape[-2], ", ".join(self.mech.coordinates)
+        lines = [f"{many}imulation at {n} times of the coordinates {names}"]
+        if is_concrete(self.q) and not self.batch:
             lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
             s = self.stats
             lines.append(f"  {int(s.steps)} steps, {int(s.rejected)} more tried; largest residual "

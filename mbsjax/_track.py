@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from . import frames
+from ._batch import AbstractBatch, lane_by_lane
 from ._gauge import AbstractGauge, to_dim
 from ._groups import SE2, AbstractPose, one
 from ._mechanism import Mechanism, unknown
@@ -124,13 +125,27 @@ class GaugeReader(AbstractReader):
         return Track(*second(lambda s: self.gauge.measure(*(drifted(X, V, A, s) for X, V, A in moving))))
 
 
-class Configuration(eqx.Module):
+def check_readable(mech: Mechanism, name: str) -> None:
+    """Raises a KeyError where a name is none of what can be read, telling the names that are."""
+    known = [*mech.coordinates, *(x.name for x in (*mech.gauges, *mech.contacts))]
+    if name in known or name.partition(".")[0] in [j.name for j in mech.joints]:
+        return
+    raise KeyError(f"an unknown coordinate, gauge or contact {name!r}; there are {', '.join(map(repr, known))}")
+
+
+class Configuration(AbstractBatch):
     """A mechanism in a position."""
 
     mech: Mechanism
     q: Float[Array, " nq"]
 
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.q.shape[:-1]
+
+    @lane_by_lane
     def __getitem__(self, name: str) -> Array:
+        check_readable(self.mech, name)
         if name in [g.name for g in self.mech.gauges]:
             return _read(GaugeReader(self.mech, name), self.q)
         if name in [c.name for c in self.mech.contacts]:
@@ -138,9 +153,11 @@ class Configuration(eqx.Module):
         value = self.q[jnp.array(self.mech.stored(name))]
         return value[0] if value.shape[0] == 1 else value
 
+    @lane_by_lane
     def point(self, body: str, point: Any = None) -> Array:
         return _read(PointReader(self.mech, body, point), self.q)
 
+    @lane_by_lane
     def pose(self, body: str) -> Array:
         return _read(PoseReader(self.mech, body), self.q).matrix()
 
