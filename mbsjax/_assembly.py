@@ -1,6 +1,6 @@
 """Assembly: a position that closes every loop, from an estimate."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from ._batch import AbstractBatch
 from ._drive import Problem, problem as make_problem, root
 from ._linalg import least_squares
 from ._mechanism import Mechanism
@@ -19,7 +20,7 @@ from ._track import Configuration
 from ._trees import frozen
 
 
-class Assembly(eqx.Module):
+class Assembly(AbstractBatch):
     """An assembled mechanism. Reads like a [`mbsjax.Motion`][] at one instant.
 
     - `q`: the stored coordinates of all joints.
@@ -35,12 +36,17 @@ class Assembly(eqx.Module):
     result: RESULTS
 
     @property
+    def batch(self) -> tuple[int, ...]:
+        return self.q.shape[:-1]
+
+    @property
     def configuration(self) -> Configuration:
         return Configuration(self.mech, self.q)
 
     def __repr__(self) -> str:
-        if not is_concrete(self.q):
-            return f"Assembly of the coordinates {', '.join(self.mech.coordinates)}"
+        if not is_concrete(self.q) or self.batch:
+            many = f"Batch of shape {self.batch}: a" if self.batch else "A"
+            return f"{many}ssembly of the coordinates {', '.join(self.mech.coordinates)}"
         found = ", ".join(f"{j.name} = {_shown(self[j.name])}" for j in self.mech.joints if j.start.size)
         told = "assembled" if bool(self.result == RESULTS.successful) else RESULTS[self.result]
         return f"{told}, residual {float(self.residual):.1e}, {int(self.steps)} steps: {found}"
@@ -101,7 +107,7 @@ def assemble(
         0.6
     """
     fixed = dict(fixed or {})
-    problem = closing(mech, make_problem(mech, fixed))
+    problem = closing(mech, make_problem(mech, {}, fixed))
     q, steps, closed, residual = close(problem, mech.estimate(estimate), max_steps)
     result = RESULTS.where(closed, RESULTS.successful, RESULTS.not_assembled)
     assembly = Assembly(mech, q, residual, steps, result)
@@ -109,7 +115,7 @@ def assemble(
         if not is_concrete(q, closed):
             return eqx.tree_at(lambda a: a.q, assembly, result.error_if(q, ~closed))
         if not bool(closed):
-            raise ValueError(explain(mech, problem, q))
+            raise ValueError(explain(mech, problem, q, positions=fixed))
     return assembly
 
 
@@ -172,8 +178,17 @@ def search(
     return q, steps - 1, norm(r) <= goal, r
 
 
-def explain(mech: Mechanism, problem: Problem, q: Float[Array, " nq"], t: float = 0.0) -> str:
-    """Why a mechanism was not assembled: poor estimate, or no position at all, and what stays open."""
+def explain(
+    mech: Mechanism, problem: Problem, q: Float[Array, " nq"], t: float = 0.0, positions: Container[str] = ()
+) -> str:
+    """Why a mechanism was not assembled: two drivers or `positions` of one freedom, a poor estimate, or no position at
+    all, and what stays open."""
+    if len(problem.columns) + len(problem.gauges) > 1:
+        from ._mobility import driver_fault
+
+        fault = driver_fault(mech, problem.within(None), q, False, jnp.asarray(t, q.dtype), positions)
+        if fault:
+            return fault
     found, closed, rows = _search_many(problem, q, jnp.asarray(t, q.dtype))
     if bool(closed):
         near = ", ".join(f"{name!r}: {value:.4g}" for name, value in _readable(mech, found))

@@ -1,5 +1,6 @@
 """A rigid body."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -109,9 +110,12 @@ def _inertia(given: Any, name: str) -> Float[Array, "3 3"]:
         if float(jnp.max(jnp.abs(J - J.T))) > small:
             raise ValueError(f"the inertia tensor of body {name!r} is not symmetric")
         a, b, c = (float(x) for x in jnp.linalg.eigvalsh(J))
-        if a < -small or c > a + b + small:
-            raise ValueError(
-                f"no body has the inertia of body {name!r}: its principal moments {a:.6g}, {b:.6g}, {c:.6g} "
-                "must not be negative, nor one of them larger than the sum of the other two"
+        if a < -small:
+            raise ValueError(f"the inertia of body {name!r} has a negative principal moment, {a:.6g}")
+        if c > a + b + small:  # textbooks have such
+            warnings.warn(
+                f"no body has the inertia of body {name!r}: of its principal moments {a:.6g}, {b:.6g}, {c:.6g} one is "
+                "larger than the sum of the other two",
+                stacklevel=5,
             )
     return J

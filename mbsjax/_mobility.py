@@ -1,6 +1,6 @@
 """Degrees of freedom, redundant equations, independent coordinates, and whether drivers fit."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -114,16 +114,24 @@ def equation_names(mech: Mechanism, problem: Problem) -> list[str]:
 
 def check_drivers(mech: Mechanism, problem: Problem, q: Array, closed: bool, t: Array) -> None:
     """Raises when drivers are too few, or too many, for the freedom of the mechanism."""
+    fault = driver_fault(mech, problem, q, closed, t)
+    if fault:
+        raise ValueError(fault)
+
+
+def driver_fault(
+    mech: Mechanism, problem: Problem, q: Array, closed: bool, t: Array, positions: Container[str] | None = None
+) -> str:
+    """Why drivers are too few, or too many; where there are `positions` to hold among them, only why they are too many.
+    Nothing, if they are not."""
     kinematic = make_problem(mech, {})
     if not closed:  # perhaps because of the drivers: let go of them
         q, _, free, _ = _search(kinematic, q, t)
         if not bool(free):
-            return  # the mechanism itself does not close; that is told elsewhere
-    if _driver_fault(mech, kinematic, problem, q, closed, t):
-        # a singular position may look like a fault: what counts is the neighbourhood
-        fault = _driver_fault(mech, kinematic, problem, _generic(kinematic, q, t), closed, t)
-        if fault:
-            raise ValueError(fault)
+            return ""  # the mechanism itself does not close; that is told elsewhere
+    look = lambda q: _driver_fault(mech, kinematic, problem, q, closed, t, positions)
+    # a singular position may look like a fault: what counts is the neighbourhood
+    return look(q) and look(_generic(kinematic, q, t))
 
 
 def spare_freedoms(problem: Problem, q: Array, t: Array) -> int:
@@ -141,7 +149,15 @@ def spare_freedoms(problem: Problem, q: Array, t: Array) -> int:
     return found if found == counted else free(_generic(problem, q, t))  # singular, or redundant
 
 
-def _driver_fault(mech: Mechanism, kinematic: Problem, driven: Problem, q: Array, closed: bool, t: Array) -> str:
+def _driver_fault(
+    mech: Mechanism,
+    kinematic: Problem,
+    driven: Problem,
+    q: Array,
+    closed: bool,
+    t: Array,
+    positions: Container[str] | None,
+) -> str:
     rows = np.asarray(_jacobian(driven, q, t))
     loops, in_gauges = np.split(rows, [len(rows) - len(driven.gauges)])
     J = np.concatenate([loops, in_gauges[[driven.gauges.index(i) for i in kinematic.gauges]]])
@@ -156,13 +172,14 @@ def _driver_fault(mech: Mechanism, kinematic: Problem, driven: Problem, q: Array
         if np.linalg.matrix_rank(np.array([*kept, row]), tol=1e-8) == len(kept):
             others = ", ".join(map(repr, names[:i]))
             because = f"already follows from {others}" if others else "cannot move at all"
+            what = "position" if name in (positions or ()) else "driver"
             agree = "they agree at the first time" if closed else "they contradict each other at the first time"
             return (
-                f"the driver of {name!r} over-determines the motion: the mechanism has {freedom} degree(s) of "
+                f"the {what} of {name!r} over-determines the motion: the mechanism has {freedom} degree(s) of "
                 f"freedom, and {name!r} {because}" + (f"; {agree}" if others else "")
             )
         kept.append(row)
-    if len(kept) < freedom and not mech.contacts:  # with contacts, what is not driven rests
+    if len(kept) < freedom and not mech.contacts and positions is None:  # with contacts, what is not driven rests
         free = [c for c in mech.coordinates if c not in names and _moves(mech, allowed, kept, c)]
         return (
             f"{freedom - len(kept)} driver(s) missing: the mechanism has {freedom} degree(s) of freedom and "

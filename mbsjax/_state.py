@@ -75,11 +75,11 @@ def state(
     several = [name for name in whole if len(mech.freedoms(name)) != 1]
     given = mech.estimate({**_by_joint(mech, given), **{name: fixed[name] for name in whole}}) if whole else given
     single = {name: value for name, value in fixed.items() if name not in several}
-    assembling = closing(mech, make_problem(mech, {**drive, **single}))
+    assembling = closing(mech, make_problem(mech, drive, single))
     q, _, closed, _ = close(assembling, given, 200, t)
     looking = throw and is_concrete(assembling, q)
     if looking and not bool(closed):
-        raise ValueError(explain(mech, assembling, q, float(t)))
+        raise ValueError(explain(mech, assembling, q, float(t), single))
     plant = make_plant(mech, make_problem(mech, drive))
     stance = first_stance(plant, tuple(c.active for c in mech.contacts), q)
     v, off = _velocity(plant, mech, q, t, stance, velocities)

@@ -10,12 +10,13 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ._assembly import close, closing, explain
+from ._batch import AbstractBatch, lane_by_lane
 from ._drive import problem as make_problem
 from ._groups import one
 from ._kinematics import Motion, kinematics
 from ._mechanism import Mechanism
 from ._plant import Plant, Stance, plant as make_plant
-from ._precision import is_concrete
+from ._precision import as_float, is_concrete
 from ._reaction import Reaction, reaction
 from ._results import RESULTS
 from ._state import State, first_stance
@@ -23,7 +24,7 @@ from ._track import Configuration
 from ._trees import frozen
 
 
-class Efforts(eqx.Module):
+class Efforts(AbstractBatch):
     """The forces that go with a prescribed motion.
 
     - `motion`: the motion, a [`mbsjax.Motion`][].
@@ -39,14 +40,20 @@ class Efforts(eqx.Module):
     press: Float[Array, "times c"]
     stance: Stance
 
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.drive.shape[:-2]
+
     def __getitem__(self, name: str) -> Array:
         contacts = [c.name for c in self.motion.mech.contacts]
         if name in contacts:
-            return self.press[:, contacts.index(name)]
+            return self.press[..., contacts.index(name)]
         if name not in self.names:
-            raise ValueError(f"{name!r} is neither driven nor a contact; driven are {', '.join(map(repr, self.names))}")
-        return self.drive[:, self.names.index(name)]
+            known = ", ".join(map(repr, [*self.names, *contacts]))
+            raise KeyError(f"{name!r} is neither driven nor a contact; there are {known}")
+        return self.drive[..., self.names.index(name)]
 
+    @lane_by_lane
     def reaction(self, joint: str) -> Reaction:
         """What a joint transmits; see [`mbsjax.Reaction`][]."""
         m = self.motion
@@ -109,10 +116,11 @@ def _efforts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> tup
     return jax.vmap(at)(ts, q, v, stance)
 
 
-class Equilibrium(eqx.Module):
-    """A position of rest.
+class Equilibrium(AbstractBatch):
+    """A position of rest; of a driven mechanism, of what is not driven.
 
     - `q`: the stored coordinates; `rest["A"]` reads one.
+    - `v`, `t`: the velocities, zero but for what is driven, and the time.
     - `press`: the normal forces of the contacts; `active`, which of them are closed.
     - `stiffness`: the eigenvalues of the second derivative of the potential energy in the freedoms that are left
         (lengths in parts of the mechanism's size), smallest first; infinite where there are fewer freedoms.
@@ -124,6 +132,8 @@ class Equilibrium(eqx.Module):
 
     mech: Mechanism
     q: Float[Array, " nq"]
+    v: Float[Array, " nv"]
+    t: Float[Array, ""]
     press: Float[Array, " c"]
     active: Bool[Array, " c"]
     stiffness: Float[Array, " nu"]
@@ -131,6 +141,10 @@ class Equilibrium(eqx.Module):
     residual: Float[Array, ""]
     steps: Int[Array, ""]
     result: RESULTS
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.q.shape[:-1]
 
     def __getitem__(self, name: str) -> Array:
         return Configuration(self.mech, self.q)[name]
@@ -140,9 +154,10 @@ class Equilibrium(eqx.Module):
         return Configuration(self.mech, self.q).point(body, point)
 
     @property
+    @lane_by_lane
     def state(self) -> State:
         """The mechanism at rest there, to begin a simulation from."""
-        return State(self.q, jnp.zeros(len(self.mech.coordinates)), jnp.zeros(()))
+        return State(self.q, self.v, self.t)
 
 
 def equilibrium(
@@ -150,6 +165,8 @@ def equilibrium(
     estimate: Mapping[str, Any] | Array | None = None,
     *,
     fixed: Mapping[str, Any] | None = None,
+    drive: Mapping[str, Any] | None = None,
+    t: Any = 0.0,
     max_steps: int = 200,
     throw: bool = True,
 ) -> Equilibrium:
@@ -164,6 +181,8 @@ def equilibrium(
     - `mech`: the mechanism, with masses, forces and gravity. Dampers do nothing at rest.
     - `estimate`: as in [`mbsjax.assemble`][].
     - `fixed`: coordinates or gauges to hold at a value, by name.
+    - `drive`, `t`: coordinates that are driven, as in [`mbsjax.simulate`][], and the time to look at. What is found is
+        a steady state: the others stand still while the drivers go on, as the balls of a governor do.
     - `max_steps`: how many steps to try.
     - `throw`: whether to raise if none is found. Under `jit` or `vmap`, look at `.result`.
 
@@ -180,17 +199,19 @@ def equilibrium(
         >>> round(float(rest["y"]), 9), bool(rest.stable)
         (-0.5, True)
     """
-    fixed = dict(fixed or {})
-    problem = make_problem(mech, fixed)
+    fixed, drive, t = dict(fixed or {}), dict(drive or {}), as_float(t, "the time of an equilibrium")
+    problem = make_problem(mech, drive, fixed)
     assembling = closing(mech, problem)
-    q, _, closed, _ = close(assembling, mech.estimate(estimate), 200)
+    q, _, closed, _ = close(assembling, mech.estimate(estimate), 200, t)
     looking = throw and is_concrete(problem, q)
     if looking and not bool(closed):
-        raise ValueError(explain(mech, assembling, q))
+        raise ValueError(explain(mech, assembling, q, float(t), fixed))
     plant = make_plant(mech, problem)
     flags = tuple(c.active for c in mech.contacts)
-    found: Any = _settle(plant, flags, q, closed, max_steps)
-    rest = Equilibrium(mech, *found)
+    *found, steady = _settle(plant, flags, q, t, closed, max_steps, bool(drive))
+    rest = Equilibrium(mech, *found)  # pyright: ignore
+    if looking and not bool(steady):
+        raise ValueError("there is no steady state: a driver moves a loop or a gauge, and with it what is not driven")
     if looking and bool(rest.result != RESULTS.successful):
         raise RuntimeError(f"{RESULTS[rest.result]} The largest force left is {float(rest.residual):.3g}.")
     if throw and not looking:
@@ -198,27 +219,30 @@ def equilibrium(
     return rest
 
 
-def _rest_forces(plant: Plant, q: Array, d: Array, lam: Array, stance: Stance) -> tuple[Array, Array, Array]:
+def _rest_forces(
+    plant: Plant, q: Array, d: Array, lam: Array, stance: Stance, t: Array, driven: bool
+) -> tuple[Array, Array, Array]:
     """What is left of the forces at rest on the freedoms that are not fixed, with multipliers `lam`; the residuals of
     the constraints; and their rows, after a move by d."""
-    problem, u, t = plant.problem, plant.problem.unknown, jnp.zeros(())
+    problem, u = plant.problem, plant.problem.unknown
     moved = problem.system.retract(q, plant.spread(d * plant.columns, jnp.zeros(len(problem.columns))))
     frame = plant.frame(moved, t, stance)
     if stance.side.shape[0]:
-        still = jnp.zeros(len(plant.names[0]))
-        sides = jnp.where(plant.switches(t, frame.q, still, frame) >= 0, 1.0, -1.0)
+        v = plant.spread(jnp.zeros(len(u)), plant.driven(t)[0])
+        sides = jnp.where(plant.switches(t, frame.q, v, frame) >= 0, 1.0, -1.0)
         stance = stance._replace(side=sides)
-    load = plant.rest_load(t, frame, stance)
+    load = (plant.steady_load if driven else plant.rest_load)(t, frame, stance)
     C = frame.C[:, u] * plant.columns[None] / plant.row_sizes[:, None]
     return load[u] * plant.columns + lam @ C, frame.residual / plant.row_sizes, C
 
 
 @eqx.filter_jit
-def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, closed: Array, max_steps: int):
+def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: Array, max_steps: int, driven: bool):
     plant_, system = frozen(plant), plant.problem.system
     m, n, c = plant.row_sizes.shape[0], len(plant.problem.unknown), len(plant.laws)
     first = m - int(plant.rigid.sum())
-    t, rigid = jnp.zeros(()), np.flatnonzero(plant.rigid)
+    rigid = np.flatnonzero(plant.rigid)
+    t_ = frozen(t)
 
     def place(q: Array, y: Array) -> Array:
         return system.retract(q, plant_.spread(y * plant_.columns, jnp.zeros(len(plant_.problem.columns))))
@@ -226,11 +250,11 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, closed: Array, max
     def look(q: Array, stance: Stance):
         """Multipliers, forces that are left, stiffness, and the directions that are free."""
         nothing = jnp.zeros(n)
-        load, r, C = _rest_forces(plant_, q, nothing, jnp.zeros(m), stance)
+        load, r, C = _rest_forces(plant_, q, nothing, jnp.zeros(m), stance, t_, driven)
         inverse = jnp.linalg.pinv(C, rtol=1e-9) if m else jnp.zeros((n, 0))
         lam = -load @ inverse
         P = jnp.eye(n) - inverse @ C
-        K = -jax.jacfwd(lambda d: _rest_forces(plant_, q, d, lam, stance)[0])(nothing)
+        K = -jax.jacfwd(lambda d: _rest_forces(plant_, q, d, lam, stance, t_, driven)[0])(nothing)
         return P @ load, r, C, inverse, lam, P, P @ (K + K.T) / 2 @ P
 
     def settled(q: Array, stance: Stance) -> Stance:
@@ -258,7 +282,7 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, closed: Array, max
         parts = jnp.array([1.0, 0.5, 0.25, 0.1, 0.03, 0.01])
 
         def tried(a: Array) -> Array:
-            later, _, _ = _rest_forces(plant_, place(q, a * d), jnp.zeros(n), jnp.zeros(m), stance)
+            later, _, _ = _rest_forces(plant_, place(q, a * d), jnp.zeros(n), jnp.zeros(m), stance, t_, driven)
             return (P @ later) @ d >= -0.5 * jnp.abs(force @ d) - 1e-13 * size * jnp.max(jnp.abs(d), initial=0.0)
 
         good = jax.vmap(tried)(parts)
@@ -285,15 +309,15 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, closed: Array, max
 
     stance = settled(q0, first_stance(plant_, flags, q0))
     weight = jnp.sum(plant_.inertia.mass) * jnp.sqrt(jnp.sum(plant_.gravity**2)) * system.size
-    start, _, _ = _rest_forces(plant_, q0, jnp.zeros(n), jnp.zeros(m), stance)
+    start, _, _ = _rest_forces(plant_, q0, jnp.zeros(n), jnp.zeros(m), stance, t_, driven)
     size = frozen(jnp.max(jnp.abs(start), initial=0.0) + weight + 1e-300)  # of the forces, to judge what is left
     state = (frozen(q0), frozen(stance), jnp.zeros((), int), ~closed, jnp.ones(()))
     q, stance, steps, _, left = jax.lax.while_loop(lambda s: ~s[3] & (s[2] < max_steps), step, state)
     _, _, C, _, lam, P, K = look(q, stance)
 
     # one Newton step carries the derivatives
-    free, r, _ = _rest_forces(plant, q, jnp.zeros(n), lam, stance)
-    stiff = jax.jacfwd(lambda d: _rest_forces(plant_, q, d, lam, stance)[0])(jnp.zeros(n))
+    free, r, _ = _rest_forces(plant, q, jnp.zeros(n), lam, stance, t, driven)
+    stiff = jax.jacfwd(lambda d: _rest_forces(plant_, q, d, lam, stance, t_, driven)[0])(jnp.zeros(n))
     idle = plant_.idle(stance)
     A = jnp.concatenate([jnp.concatenate([stiff, C.T], 1), jnp.concatenate([C, jnp.diag(idle)], 1)])
     delta = -jnp.linalg.pinv(A, rtol=1e-12) @ jnp.concatenate([free, r])
@@ -309,7 +333,13 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, closed: Array, max
     result = RESULTS.where(left < 1e-9, RESULTS.successful, RESULTS.no_equilibrium)
     result = RESULTS.where(closed, result, RESULTS.not_assembled)
     stable = jnp.all(w > 1e-9 * jnp.max(jnp.abs(K), initial=0.0))
-    return q, press, stance.on, w, stable, left * size, steps, result
+    v_d = plant.driven(t)[0]
+    v = plant.spread(jnp.zeros(n), v_d)
+    slip = (frame.C @ v + frame.drift) / plant.row_sizes  # of loops and gauges that the drivers move
+    speed = jnp.max(jnp.abs(v / system.column_sizes()), initial=0.0) + jnp.max(jnp.abs(frame.drift), initial=0.0)
+    steady = jnp.max(jnp.abs(slip), initial=0.0) <= 1e-9 * speed
+    result = RESULTS.where(steady, result, RESULTS.no_equilibrium)
+    return q, v, t, press, stance.on, w, stable, left * size, steps, result, steady
 
 
 class Linearisation(eqx.Module):
@@ -330,7 +360,7 @@ class Linearisation(eqx.Module):
 
 def linearise(mech: Mechanism, state0: State, *, drive: Mapping[str, Any] | None = None) -> Linearisation:
     """The linear equations of small motions about a state, with the contacts that are `active` held. It looks at
-    values: not under `jit`.
+    values: not under `jit`, `vmap` or `grad`.
 
     !!! Example
 
@@ -341,6 +371,11 @@ def linearise(mech: Mechanism, state0: State, *, drive: Mapping[str, Any] | None
         [[0.0, 1.0], [-4.0, 0.0]]
     """
     plant = make_plant(mech, make_problem(mech, dict(drive or {})))
+    if not is_concrete(plant, state0):
+        raise ValueError(
+            "`linearise` looks at values, to count the freedoms that are left: it cannot be called under jit, vmap or "
+            "grad"
+        )
     stance = first_stance(plant, tuple(c.active for c in mech.contacts), state0.q)
     C = np.asarray(_rows(plant, state0.q, state0.t, stance))
     _, s, V = np.linalg.svd(C, full_matrices=True)

@@ -5,6 +5,7 @@ import functools
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import mbsjax as mbs
 
@@ -194,3 +195,39 @@ def test_haug_8_5_valve_lifter_loses_contact_where_it_should():
 
     assert [least(k, 3000) > 0 for k in (10, 25, 40)] == [False, True, True]
     assert [least(25, rpm) > 0 for rpm in (1500, 4500)] == [True, False]
+
+
+def test_steady_states_of_driven_mechanisms():
+    """A bead on a spring along an arm that turns, k (r - l) = m w^2 r; and the ball of a governor, whose arm hangs by
+    sin H = g / (w^2 l) below the level."""
+
+    def radius(w, k):
+        mech = mbs.Mechanism(
+            [mbs.Body("arm", mass=1.0, inertia=0.1), mbs.Body("bead", mass=0.5)],
+            [mbs.Revolute("A", "ground", "arm"), mbs.Prismatic("r", "arm", "bead", start=0.4)],
+            forces=[mbs.Spring("r", stiffness=k, free_length=0.3)],
+        )
+        return mbs.equilibrium(mech, drive={"A": mbs.constant_speed(w)}, t=1.5, throw=False)
+
+    exact = lambda w, k: 0.3 * k / (k - 0.5 * w**2)
+    rest = radius(3.0, 20.0)
+    np.testing.assert_allclose(rest["r"], exact(3.0, 20.0), atol=1e-14)
+    np.testing.assert_allclose(rest["A"], 4.5)
+    assert bool(rest.stable) and rest.state.v.tolist() == [3.0, 0.0] and float(rest.state.t) == 1.5
+    assert not bool(radius(8.0, 20.0).stable)  # it is thrown outwards
+    slopes = jax.grad(lambda *x: radius(*x)["r"], (0, 1))(3.0, 20.0)
+    np.testing.assert_allclose(slopes, jax.grad(exact, (0, 1))(3.0, 20.0), atol=1e-13)
+
+    governor = mbs.Mechanism(
+        [mbs.Body("shaft"), mbs.Body("ball", mass=2.0, center=(0.5, 0.0, 0.0))],
+        [
+            mbs.Revolute("S", "ground", "shaft", (0, 0, 0), (0, 0, 0), axis=(0, 0, 1)),
+            mbs.Revolute("H", "shaft", "ball", (0, 0, 0), (0, 0, 0), axis=(0, 1, 0), start=0.5),
+        ],
+        gravity=(0.0, 0.0, -G),
+    )
+    rest = mbs.equilibrium(governor, drive={"S": mbs.constant_speed(8.0)})
+    np.testing.assert_allclose(jnp.sin(rest["H"]), G / 64 / 0.5, atol=1e-13)
+    assert bool(rest.stable)
+    with pytest.raises(ValueError, match="no steady state: a driver moves a loop"):
+        mbs.equilibrium(slider_crank(), {"P": 3.0}, drive={"A": mbs.constant_speed(1.0)})
