@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ._batch import AbstractBatch
+from ._batch import AbstractBatch, lane_by_lane
 from ._drive import Problem, problem as make_problem, root
 from ._linalg import least_squares
 from ._mechanism import Mechanism
@@ -40,6 +40,7 @@ class Assembly(AbstractBatch):
         return self.q.shape[:-1]
 
     @property
+    @lane_by_lane
     def configuration(self) -> Configuration:
         return Configuration(self.mech, self.q)
 

@@ -26,7 +26,7 @@ class WorstCase(NamedTuple):
     upper: np.ndarray
     at_lower: np.ndarray
     at_upper: np.ndarray
-    failed: np.floating
+    failed: np.float64
 
 
 def worst_case(study: Study, *, max_corners: int = 4096, chunk: int = CHUNK) -> WorstCase:
@@ -53,7 +53,7 @@ def worst_case(study: Study, *, max_corners: int = 4096, chunk: int = CHUNK) -> 
         corners = np.concatenate([slopes[0] > 0, slopes[0] < 0]).astype(float)
     x = low + corners * (high - low)
     found = evaluated(study, x, chunk).values
-    failed = np.mean(~np.all(np.isfinite(found), 1))
+    failed = np.float64(np.mean(~np.all(np.isfinite(found), 1)))
     x, found = np.concatenate([x, (low + high)[None] / 2]), np.concatenate([found, values])
     ends = [np.argmin(np.where(np.isfinite(s * found), s * found, np.inf), 0) for s in (1, -1)]
     best = [found[k, np.arange(m)] for k in ends]
@@ -115,10 +115,10 @@ class DesignPoint(eqx.Module):
     """
 
     value: str = eqx.field(static=True)
-    limit: np.floating
+    limit: np.float64
     side: str = eqx.field(static=True)
-    beta: np.floating
-    probability: np.floating
+    beta: np.float64
+    probability: np.float64
     scores: np.ndarray
     dimensions: np.ndarray
     importance: np.ndarray
@@ -196,10 +196,10 @@ def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[Desi
     return [
         DesignPoint(
             value=study.columns[which[i]],
-            limit=limit[i],
+            limit=np.float64(limit[i]),
             side=("lower", "upper")[side[i]],
-            beta=beta[i],
-            probability=scipy.special.ndtr(-beta[i]),
+            beta=np.float64(beta[i]),
+            probability=np.float64(scipy.special.ndtr(-beta[i])),
             scores=blank(u, i),
             dimensions=blank(dimensions, i),
             importance=blank(alpha**2, i),

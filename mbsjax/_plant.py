@@ -350,10 +350,10 @@ def plant(
     """A mechanism laid out for dynamics. `names` are those of its freedoms and gauges, if not the mechanism's own."""
     plan = problem.system.layout
     own = names or (mech.coordinates, tuple(g.name for g in mech.gauges))
-    names = sorted(plan.body_numbers, key=plan.body_numbers.__getitem__)
+    bodies = sorted(plan.body_numbers, key=plan.body_numbers.__getitem__)
     laid_out = Plant(
         problem,
-        inertia([mech.body(name) for name in names], mech.planar),
+        inertia([mech.body(name) for name in bodies], mech.planar),
         mech.gravity[: 2 if mech.planar else 3],
         mech.forces,
         triggers,

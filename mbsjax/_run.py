@@ -75,12 +75,13 @@ class AbstractRun(AbstractBatch):
         """The pose of a body in ground as 4x4 matrices."""
         return _poses(PoseReader(self.mech, body), self.q)
 
+    @lane_by_lane
     def at(self, i: int) -> Configuration:
         """The position at output time number `i`."""
-        n = self.q.shape[-2]
+        n = self.q.shape[0]
         if not -n <= i < n:
             raise IndexError(f"there is no output time number {i}: there are {n}")
-        return Configuration(self.mech, self.q[..., i, :])
+        return Configuration(self.mech, self.q[i])
 
     def _read(self, reader: AbstractReader) -> Track:
         return _tracks(reader, self.q, self.v, self.a)

@@ -146,9 +146,11 @@ class Equilibrium(AbstractBatch):
     def batch(self) -> tuple[int, ...]:
         return self.q.shape[:-1]
 
+    @lane_by_lane
     def __getitem__(self, name: str) -> Array:
         return Configuration(self.mech, self.q)[name]
 
+    @lane_by_lane
     def point(self, body: str, point: Any = None) -> Array:
         """Where a point of a body stands in ground."""
         return Configuration(self.mech, self.q).point(body, point)

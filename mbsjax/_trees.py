@@ -29,7 +29,8 @@ def as_function(f: Any, *args: Any) -> Any:
     batched."""
     plain = not isinstance(f, eqx.Module) or (isinstance(f, Function) and f.arrays is None)
     if plain and args:
-        converted = eqx.filter_closure_convert(f, *args)
+        call: Any = f
+        converted = eqx.filter_closure_convert(call, *args)
         f = f if is_concrete(converted) else converted
     arrays, rest = eqx.partition(f, eqx.is_array)
     return Function(arrays, rest) if jax.tree_util.tree_leaves(rest) else f
