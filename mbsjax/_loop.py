@@ -16,7 +16,7 @@ from jaxtyping import Array
 
 from ._groups import AbstractPose, lanes_behind, lanewise, wide
 from ._impact import Blow, Rest, bouncing_time, happen
-from ._modes import FINE, GUARDS
+from ._modes import GUARDS
 from ._plant import Instant, Plant, Stance
 from ._record import Record
 from ._stepper import step
@@ -192,9 +192,9 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         return np.pad(of_contacts, (0, count - len(of_contacts))).reshape(-1, *(1,) * lanes)
 
     paths = wide(system.layout.paths, lanes)
-    finest = jnp.zeros((0, *t0.shape))
+    finest = (jnp.zeros((0, *t0.shape)),) * 2
     if c:
-        finest = jnp.clip(system.finest(system.poses(q0)), FINE[0] * system.size, FINE[1] * system.size)
+        finest = system.finest(system.poses(q0))
         around = system.around(system.poses(q0))
     is_gap, is_force = column(gap_guards), column(force_guards)
 
@@ -318,8 +318,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             stride = _time_for(jnp.full_like(span, _STRIDE), speed, gain, span)
             V, A = (jnp.sum(paths * (now.frame.S * x)[:, None], 2) for x in (now.v, now.a))
             passing, onward = (system.passing(now.frame.X, x, around) for x in (V, A))
-            open_ = jnp.where(s.stance.on, 0.0, jnp.abs(g[: GUARDS * c : GUARDS])) * system.size
-            room = jnp.maximum(open_, finest)
+            gap = jnp.abs(g[: GUARDS * c : GUARDS]) * system.size
+            room = jnp.where(s.stance.on, finest[0], jnp.maximum(gap, finest[1]))
             stride = jnp.minimum(stride, jnp.min(_time_for(room, passing, onward, span), 0))
         ahead = jnp.minimum(jnp.minimum(h_next, stride), t_end - t1)
         h_new = jnp.select(

@@ -14,7 +14,7 @@ from jaxtyping import Array
 from ._drive import Problem
 from ._groups import lanes_behind, lanewise, wide
 from ._linalg import determinant, lone_last, product, without
-from ._modes import EVENTS, FINE, GUARDS, Change, changes, watch
+from ._modes import EVENTS, GUARDS, Change, changes, watch
 from ._record import Record
 from ._system import Turns
 from ._touch import Mode
@@ -145,8 +145,8 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
 
     finest, around = jnp.zeros(()), (jnp.zeros(()), jnp.zeros(()))
     if problem.mode is not None:
-        X0, size = problem.system.poses(q0), problem.system.size
-        finest = jnp.clip(problem.system.finest(X0), FINE[0] * size, FINE[1] * size)
+        X0 = problem.system.poses(q0)
+        finest, _ = problem.system.finest(X0)
         around = problem.system.around(X0)
 
     def newton(problem: Problem, q: Array, turns: Turns, t: Array) -> tuple[Array, Array, Array]:

@@ -21,7 +21,6 @@ impossible; it closes, and nothing can give way; in dynamics, the bodies meet an
 trigger passes zero."""
 _NAMES = {name: i for i, name in enumerate(EVENTS)}
 
-FINE = (1e-3, 0.1)  # of a mechanism's size: elements that are shorter, or longer, do not shorten or lengthen the steps
 GUARDS = 6  # for each contact: interference, the two ends of the element on each profile, pulling
 _SURE = 1e-7  # the least influence by which a contact can move a coordinate, or another contact
 

@@ -29,6 +29,7 @@ from ._touch import Mode, Touch, touch
 
 
 Turns = Any  # (cosines, sines) of all bodies in the plane; phi of all joints in space
+_SHORT, _LONG = 1e-3, 0.1  # of the mechanism's size: elements that are shorter, or longer, do not set the steps
 _ELSEWHERE = 1e-3  # of the mechanism's size: an active contact's places nearer to each other are the same place
 
 Targets = tuple[tuple[int, Float[Array, "*lanes"]], ...]  # gauge number, value
@@ -286,9 +287,12 @@ class System(eqx.Module):
         each = [jnp.broadcast_to(x, where[0].shape) for x in (w, self.size)]
         return self.each_touch(look, X, *where, *each)
 
-    def finest(self, X: AbstractPose) -> Float[Array, "c *lanes"]:
-        """The shortest element of every contact."""
-        return self.each_touch(lambda touch, X_a, X_b: touch.finest, X)
+    def finest(self, X: AbstractPose) -> tuple[Float[Array, "c *lanes"], Float[Array, "c *lanes"]]:
+        """How far the bodies of every contact can move along each other between two looks, when they touch, and when
+        they do not; within bounds."""
+        sizes = self.each_touch(lambda touch, X_a, X_b: touch.finest, X)
+        touching, apart = (jnp.minimum(x, _LONG * self.size) for x in sizes)
+        return jnp.maximum(touching, _SHORT * self.size), jnp.maximum(apart, _SHORT / 4 * self.size)
 
     def around(self, X: AbstractPose) -> tuple[Array, Array]:
         """How far the profiles of every contact reach around which centers."""

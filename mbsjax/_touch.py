@@ -159,9 +159,9 @@ class Touch(eqx.Module):
         return jnp.minimum(*bounds)
 
     @property
-    def finest(self) -> Array:
-        """How far the bodies can move along each other without missing anything between two looks: the length of the
-        shortest element, and half of what a corner and the roundest part of the other profile measure together."""
+    def finest(self) -> tuple[Array, Array]:
+        """How far bodies that touch can move along each other without missing anything between two looks: the length of
+        the shortest element; and bodies that do not, also no further than half the radius that a corner meets."""
         shortest, corners, rounds = [], [], []
         for shape in (self.A, self.B):
             row = shape.rows
@@ -171,9 +171,10 @@ class Touch(eqx.Module):
             shortest.append(jnp.min(jnp.where(along > 0, along, jnp.inf)))
             plain = ~lines & (np.array(shape.groups) < 0)
             corners.append(jnp.any(plain & shape.there & (row.radius == 0)))
-            rounds.append(jnp.min(jnp.where(plain & (row.radius > 0), row.radius, jnp.inf)))
+            rounds.append(jnp.min(jnp.where(plain & shape.there & (row.radius >= 0), row.radius, jnp.inf)))
         clips = [jnp.where(corner, other / 2, jnp.inf) for corner, other in zip(corners, reversed(rounds))]
-        return jnp.minimum(jnp.minimum(*shortest), jnp.minimum(*clips))
+        along = jnp.minimum(*shortest)
+        return along, jnp.minimum(along, jnp.minimum(*clips))
 
     def on(self, e1: Array, e2: Array, w: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
         """The elements after a place has left its element by one of four ends (w: 1, 2 those of the first profile's,

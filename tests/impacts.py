@@ -58,9 +58,9 @@ PENDULUMS = {
 }  # fmt: skip
 
 
-def ball(restitution=1.0) -> mbs.Mechanism:
-    """A ball above a floor, on a vertical guide."""
-    floor = mbs.Profile.chain([mbs.Line((1.0, 0.0), (-1.0, 0.0))], closed=False)
+def ball(restitution=1.0, half=1.0) -> mbs.Mechanism:
+    """A ball above a floor, `half` to either side, on a vertical guide."""
+    floor = mbs.Profile.chain([mbs.Line((half, 0.0), (-half, 0.0))], closed=False)
     return mbs.Mechanism(
         [
             mbs.Body("ground", profiles={"floor": floor}),

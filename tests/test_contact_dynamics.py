@@ -97,7 +97,7 @@ def turning(speed, start=-pi / 2):
 @functools.cache
 def flat_run(restitution):
     mech = flat_follower(FLAT, restitution)
-    return go(mech, 4 * pi / FLAT["omega"], drive=turning(FLAT["omega"]))
+    return go(mech, 4 * pi / FLAT["omega"], drive=turning(FLAT["omega"]), rest_speed=None)
 
 
 @pytest.mark.parametrize("restitution, row", [(0.0, "e_r=0"), (0.3, "e_r=0.3 (first turn)")])
@@ -131,7 +131,7 @@ def test_flat_follower_bounces_accumulate():
     np.testing.assert_allclose(t, [0.0493446138184656, 0.10646448024737089], rtol=0, atol=1e-10)
     for i in formed:
         approach = -float(sol.events.speed[i, 0])
-        assert 0 < 0.3 * approach < 1e-4
+        assert 0 < 0.3 * approach < 2e-5 * np.max(-sol.events.speed[:, 0])
         # the cam turns on while the follower bounces
         assert abs(float(sol.events.q[i, 0]) - (FLAT["omega"] * float(sol.events.t[i]) - pi / 2)) <= 1e-12
     rests = np.asarray(sol.ts) > t[1]

@@ -21,6 +21,7 @@ from .outline import Outline
 _STEPS = 5  # of Newton's method on a curve, from a neighbouring place; the last two carry derivatives
 _STRIDE = 0.15  # of a curve's coordinate, the longest step
 _SLACK = 1e-9  # a place counts as on its element if its coordinate is outside [0, 1] by less
+_STEEP = 10.0  # elements are prolonged beyond a hollow corner by this many times the overlap
 _DEEP = 0.02  # of the size of the profiles: elements that overlap by more, and were never apart, lie behind each other
 _OVERLAP = 1e-9  # of the size of the profiles: elements that overlap by less touch
 
@@ -103,8 +104,13 @@ def closest(
     lengths = [x for side in (A_.rows, B_.rows) for x in (side.x, side.y, side.radius, side.length)]
     size = jnp.max(jnp.abs(jnp.concatenate(lengths)))
     good &= jax.vmap(lambda a, b, gap: _is_common(a, b, X_, gap, size))(on_a, on_b, found.gap)
-    for s in () if anywhere else (found.s1, found.s2):
-        good &= (s >= -_SLACK) & (s <= 1 + _SLACK)
+    places = ((A_, e1, found.s1), (B_, e2, found.s2))
+    ranges = [(s >= -_SLACK) & (s <= 1 + _SLACK) for _, _, s in places]
+    beyond = good & ~(ranges[0] & ranges[1])
+    for (shape, e, s), inside in zip(places, ranges):
+        beyond &= inside | (shape.overrun(e, s) <= -_STEEP * found.gap)
+    for inside in () if anywhere else ranges:
+        good &= inside
     plain = np.array([A.groups[i] < 0 and B.groups[j] < 0 for i, j in zip(*pairs)], dtype=bool)
     outside = (good | plain) & (found.gap > -_OVERLAP * size)
     if skip is not None and radius is not None:
@@ -113,7 +119,9 @@ def closest(
     score = jnp.abs(found.gap)
     if apart is not None:
         assert radius is not None
+        # behind a hollow corner no normal meets an element: there one has passed the surface that goes on from it
         entered = apart & (found.gap <= 0)
+        good |= entered & beyond
         good &= entered | outside | ((radius < 0) & (found.gap > -_DEEP * size))
         score = jnp.where(entered, found.gap, score)
     score = jnp.where(good, score, jnp.inf)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .base import AbstractCurve, AbstractElement, AbstractPlain, Place, Row, place_on
@@ -98,6 +99,18 @@ class Outline(eqx.Module):
         places = places.reshape(-1, 2)
         center = (jnp.max(places, 0) + jnp.min(places, 0)) / 2
         return center, jnp.max(jnp.hypot(*(places - center).T))
+
+    def overrun(self, e: Int[Array, " k"], s: Float[Array, " k"]) -> Float[Array, " k"]:
+        """How far places lie beyond the ends of their elements, where the boundary goes on with a hollow corner;
+        infinitely far beyond other ends."""
+        row, n = self.rows, self.count
+        long = jnp.where(np.array(self.lines), row.length, jnp.abs(row.radius * row.turn))
+        hollow = np.array(self.corners) & (row.turn < -SMOOTH)
+        before, after = jnp.roll(hollow, 1), jnp.roll(hollow, -1)  # no chain begins or ends with a corner of its own
+        past, short = (s - 1) * long[e], -s * long[e]
+        past = jnp.where(after[e] | (past <= 0), past, jnp.inf)
+        short = jnp.where(before[e] | (short <= 0), short, jnp.inf)
+        return jnp.maximum(past, short) if n > 1 else jnp.full_like(s, jnp.inf)
 
     @property
     def beside(self) -> Bool[Array, "n n"]:
