@@ -519,7 +519,10 @@ def _bite(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
     down = np.where((rng.uniform(size=n) < 0.5)[:, None], up, down) * [1, -1]
     chord = np.hypot(*(up - down).T) / 2
     vertices = np.stack([np.stack([x, y], 1), up, down, np.stack([x, -y], 1)], 1) + [0.5, 0.0]
-    deep = np.minimum(0.9 * chord, rng.uniform(0.1, 0.6, n))
+    # no deeper than where it would come out through a line
+    corners = [_heading(vertices[:, k], vertices[:, j])[0] for k, j in ((1, 0), (1, 2), (2, 1), (2, 3))]
+    narrow = np.minimum(*(np.abs(_turned(b - a)) for a, b in (corners[:2], corners[2:])))
+    deep = np.minimum(chord * np.tan((narrow - 0.2) / 2), rng.uniform(0.1, 0.6, n))
     radii = np.stack([_arc_radius(chord, deep), _arc_radius(y, height)], 1)
     angle, R = rng.uniform(0, 2 * np.pi, n), _sizes(rng, n)
     start = rng.uniform(2.0, 3.0, (n, 1)) * _unit(rng.uniform(0, 2 * np.pi, n))
