@@ -23,6 +23,7 @@ from ._results import RESULTS
 from ._solution import Log, Solution, Stats
 from ._start import check_start, overlapping
 from ._state import State, first_stance, state
+from ._stepper import Chord
 from ._trees import frozen
 from ._trigger import Trigger
 
@@ -135,13 +136,18 @@ def simulate(
 
 
 def _with_tolerances(solver: Any, rtol: Any, atol: Any) -> Any:
-    """An implicit solver whose root finder takes the tolerances of the steps, as `diffrax.diffeqsolve` has it."""
+    """An implicit solver whose root finder takes the tolerances of the steps, as `diffrax.diffeqsolve` has it, and does
+    not give up early."""
     if not isinstance(solver, diffrax.AbstractImplicitSolver):
         return solver
     theirs, mine = diffrax.Kvaerno5().root_finder, diffrax.PIDController(rtol=rtol, atol=atol)
-    names = [n for n in ("rtol", "atol", "norm") if getattr(solver.root_finder, n) is getattr(theirs, n)]
-    where = lambda s: [getattr(s.root_finder, n) for n in names]
-    return eqx.tree_at(where, solver, [getattr(mine, n) for n in names]) if names else solver
+    finder: Any = solver.root_finder
+    names = [n for n in ("rtol", "atol", "norm") if getattr(finder, n) is getattr(theirs, n)]
+    if names:
+        where = lambda f: [getattr(f, n) for n in names]
+        finder = eqx.tree_at(where, finder, [getattr(mine, n) for n in names])
+    finder = Chord(finder) if isinstance(finder, diffrax.VeryChord) else finder  # pyright: ignore
+    return eqx.tree_at(lambda s: s.root_finder, solver, finder)
 
 
 def _flags(mech: Mechanism) -> tuple[bool, ...]:

@@ -8,6 +8,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optimistix as optx
 from jaxtyping import Array, Float
 
 from ._groups import lanewise
@@ -71,6 +72,44 @@ def _other(solver: diffrax.AbstractSolver, field: Callable, args, t: Array, h: A
     middle = solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(t + h / 2)
     fine = result == diffrax.RESULTS.successful
     return Step(jnp.where(fine, y1, jnp.nan), error, middle)
+
+
+class Chord(optx.AbstractRootFinder):
+    """Newton with the derivatives of the step's beginning, which goes on as long as it contracts. (Up to its version
+    0.7.2, `diffrax.VeryChord` takes for divergence what has not converged after two iterations: steps are refused that
+    a third one would do.)"""
+
+    inner: diffrax.VeryChord
+
+    @property
+    def rtol(self):
+        return self.inner.rtol
+
+    @property
+    def atol(self):
+        return self.inner.atol
+
+    @property
+    def norm(self):
+        return self.inner.norm
+
+    def init(self, *args: Any, **kwargs: Any) -> Any:
+        return self.inner.init(*args, **kwargs)
+
+    def step(self, *args: Any, **kwargs: Any) -> Any:
+        return self.inner.step(*args, **kwargs)
+
+    def postprocess(self, *args: Any, **kwargs: Any) -> Any:
+        return self.inner.postprocess(*args, **kwargs)
+
+    def terminate(self, fn, y, args, options, state: Any, tags) -> tuple[Array, optx.RESULTS]:
+        size, rate = state.diffsize, state.diffsize / state.diffsize_prev
+        left = jnp.where(rate < 1, size * rate / (1 - rate), jnp.inf)  # of the sum of all steps to come
+        found = (size < self.inner.kappa) | (left < self.inner.kappa)
+        lost = ~found & ~(rate <= 2)
+        judged = state.step >= 2
+        result = optx.RESULTS.where(judged & lost, optx.RESULTS.nonlinear_divergence, state.result)
+        return judged & (found | lost), result
 
 
 def _with_scan(solver: Any, scan_kind: str) -> Any:
