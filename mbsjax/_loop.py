@@ -236,8 +236,10 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         else:
             now, g, places, there, apart, off = arrive(t1, taken.y, s.stance, s.apart)
             g_mid = g
+        # momenta count modulo impulses of the constraints, which are large, and noise, near singular positions
+        error = jnp.concatenate([taken.error[:nq], plant.tangent(now.frame, s.stance, taken.error[nq:])])
         keep, h_next = lanewise(judge, lanes)(
-            rtol, atol, s.t, jnp.where(h > 0, h, span), y / units, taken.y / units, taken.error / units
+            rtol, atol, s.t, jnp.where(h > 0, h, span), y / units, taken.y / units, error / units
         )
         sound = jnp.isfinite(jnp.sum(taken.y, 0) + jnp.sum(taken.error, 0) + jnp.sum(now.p_dot, 0)) & (off < _OFF)
         keep = jnp.where(sound, keep, False) | s.fresh

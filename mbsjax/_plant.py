@@ -236,6 +236,14 @@ class Plant(eqx.Module):
         held = jnp.sum(pick(frame.C, driven, 1) * v_d[None], 1) + frame.drift
         return self.spread(solve((p - across)[:, None], -held[:, None])[0][:, 0], v_d)
 
+    def tangent(self, frame: Frame, stance: Stance, change: Array) -> Array:
+        """A small change of the momenta without what `velocity` takes away, the impulses of the constraints."""
+        if frame.C.shape[0] == 0:
+            return change
+        u = self.problem.unknown
+        v, _ = self.solver(frame, stance)(change[:, None], jnp.zeros((frame.C.shape[0], 1, *change.shape[1:])))
+        return jnp.sum(pick(pick(frame.M, u), u, 1) * v[None, :, 0], 1)
+
     def momentum(self, frame: Frame, v: Array) -> Array:
         """The momenta of the freedoms that are not driven."""
         return jnp.sum(pick(frame.M, self.problem.unknown) * v[None], 1)

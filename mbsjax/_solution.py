@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ._batch import AbstractBatch, lane_by_lane, single
+from ._drive import Problem
 from ._events import Event
 from ._groups import AbstractPose
 from ._mechanism import Mechanism
@@ -18,6 +19,7 @@ from ._precision import is_concrete
 from ._reaction import Reaction, reaction
 from ._results import RESULTS
 from ._run import AbstractRun
+from ._system import second
 from ._touch import Touch
 
 
@@ -168,6 +170,24 @@ class Solution(AbstractRun):
         """What a joint transmits; see [`mbsjax.Reaction`][]."""
         return reaction(self.mech, self.plant, joint, self.ts, self.q, self.v, self.stance)
 
+    def bifurcations(self) -> list[float]:
+        """When it passed a singular position of its loops and held gauges, from which it could have gone on along
+        another branch. It is looked for between the outputs, along their positions, velocities and accelerations: where
+        two such positions lie between neighbors, neither is seen."""
+        if self.q.ndim != 2:
+            raise ValueError("bifurcations are those of one simulation: take one of the batch")
+        if not self.plant.problem.row_sizes.shape[0] or len(self.ts) < 2:
+            return []
+        path = self.plant.problem, self.ts, self.q, self.v, self.a
+        ends = np.stack([np.zeros(len(self.ts) - 1), np.ones(len(self.ts) - 1)])
+        crossed = np.asarray(_sides(*path, ends[1])) < 0
+        for _ in range(40):
+            middle = ends.mean(0)
+            beyond = np.asarray(_sides(*path, middle)) < 0
+            ends = np.where(beyond, [ends[0], middle], [middle, ends[1]])
+        times = self.ts[:-1] + ends[1] * np.diff(self.ts)
+        return [float(t) for t in times[crossed]]
+
     @property
     def triggers(self) -> tuple:
         return self.plant.triggers
@@ -181,10 +201,31 @@ class Solution(AbstractRun):
             s = self.stats
             lines.append(f"  {int(s.steps)} steps, {int(s.rejected)} more tried; largest residual "
                          f"{float(np.nan_to_num(self.residual).max(initial=0.0)):.1e}")  # fmt: skip
+            lines += [f"  passed a bifurcation at t = {t:.6g}" for t in self.bifurcations()]
             lines += [f"  {event}" for event in self.events.list(self.mech, self.triggers)]
             if bool(self.result != RESULTS.successful):
                 lines.append(f"  at t = {float(self.stopped_at):.9g}: {RESULTS[self.result]}")
         return "\n".join(lines)
+
+
+@eqx.filter_jit
+def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Array) -> Array:
+    """For each two neighboring outputs, and a part of the way between them: 1, or -1 beyond a singular position."""
+
+    def along(q: Array, v: Array, a: Array) -> Any:
+        return second(lambda s: problem.system.retract(q, v * s + a * s * s / 2))
+
+    def one(t: Array, h: Array, ends: tuple, x: Array) -> Array:
+        (q0, v0, a0), (q1, v1, a1) = ([y * h**k for k, y in enumerate(end)] for end in ends)
+        near = lambda x, q, v, a: (1 - x) ** 3 * (q + x * (3 * q + v) + x**2 * (6 * q + 3 * v + a / 2))
+        q = near(x, q0, v0, a0) + near(1 - x, q1, -v1, a1)
+        (_, J0, _), (_, J, _) = problem.linearise(q0, t), problem.linearise(q, t + x * h)
+        free = jnp.eye(J.shape[1]) - jnp.linalg.pinv(J0, rtol=1e-9) @ J0
+        return jnp.linalg.slogdet(J0.T @ J + free)[0]
+
+    each = jax.vmap(along)(q, v, a)
+    ends = tuple(tuple(y[k : len(ts) - 1 + k] for y in each) for k in (0, 1))
+    return jax.vmap(one)(ts[:-1], jnp.diff(ts), ends, parts)
 
 
 @eqx.filter_jit

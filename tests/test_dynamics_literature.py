@@ -260,6 +260,12 @@ def test_parallelogram_passes_its_flat_position(seed):
     close(sol["D"].q, x, 1e-9)
     conserves_energy(sol, 1e-9)
     assert float(sol.residual.max()) <= 1e-11
+    assert int(sol.stats.steps) < 250 and int(sol.stats.rejected) < 60
+    fine = np.linspace(0.0, 10.0, 100_001)
+    x, _ = scipy(one_freedom(lambda x: 5 / 3 + 0 * x, lambda x: 2 * G * jnp.sin(x)), [pi / 2, -1.0], fine)
+    (flat,) = np.nonzero(np.diff(np.floor(x / pi)))
+    np.testing.assert_allclose(sol.bifurcations(), fine[flat], rtol=0, atol=1e-3)
+    assert str(sol).count("passed a bifurcation") == len(flat)
 
 
 def test_slider_crank_with_equal_links_passes_its_singular_position_eleven_times():
@@ -700,3 +706,54 @@ def test_stiff_spring_by_an_implicit_solver():
     sol = mbs.simulate(mech, state, 2.0, ts=ts, solver=diffrax.Kvaerno5(), rtol=1e-9, atol=1e-9, max_steps=1024)
     close(sol["x"].q, (1e6 * np.exp(-ts) - np.exp(-1e6 * ts)) / (1e6 - 1), 1e-8)
     assert int(sol.stats.steps) < 500
+
+
+def governor():
+    """The flyball governor of the IFToMM benchmark: rods of 1 m and 0.3 kg with spheres of 5 kg, at 30 degrees on an
+    axis that spins; stiff spring-dampers from the middle of each rod carry a slider of 3 kg."""
+    m, far = 5.3, 5.15 / 5.3
+    across = 0.3 / 3 + 5.0 - m * far**2
+    heavy = {"mass": m, "center": (far, 0.0, 0.0), "inertia": (1e-4, across, across)}
+    rods = [mbs.Body(name, **heavy) for name in ("left", "right")]
+    axis, slider = (mbs.Body(name, mass=x, inertia=(0.01, 0.01, 0.01)) for name, x in (("axis", 0.3), ("slider", 3.0)))
+    x, y, z = np.eye(3)  # rods along x of their frames: at an angle of zero they hang
+    hinges = [np.block([[np.stack([-z, s * x, -s * y], 1), np.zeros((3, 1))], [0, 0, 0, 1]]) for s in (-1, 1)]
+    joints = [
+        mbs.Revolute("spin", "ground", "axis", (0.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0)),
+        mbs.Revolute("L", "axis", "left", hinges[0], np.eye(4), start=pi / 6),
+        mbs.Revolute("R", "axis", "right", hinges[1], np.eye(4), start=pi / 6),
+        mbs.Prismatic("height", "axis", "slider", (0.0, 0.0, 0.0), axis=(0.0, 0.0, 1.0), start=-cos(pi / 6)),
+    ]
+    springs = [
+        mbs.Spring(
+            mbs.Distance(f"to {rod.name}", rod.name, "slider", (0.5, 0.0, 0.0), (0.0, 0.0, 0.0)),
+            stiffness=8e5, damping=4e4, free_length=0.5,
+        )
+        for rod in rods
+    ]  # fmt: skip
+    return mbs.Mechanism([axis, *rods, slider], joints, forces=springs, gravity=(0.0, 0.0, -G))
+
+
+def governor_rate(t, y):
+    """Its motion by hand: the angle of both rods, the height of the slider, their rates; angular momentum is kept."""
+    x, z, w, u = y
+    turns = lambda x: 0.02 + 2 * (5.1 * np.sin(x) ** 2 + 1e-4 * np.cos(x) ** 2)
+    spin = turns(pi / 6) * 2 * pi / turns(x)
+    across, down = np.sin(x) / 2, z + np.cos(x) / 2
+    d = np.hypot(across, down)
+    to_x, to_z = (across * np.cos(x) - down * np.sin(x)) / 2 / d, down / d  # of d
+    tension = 8e5 * (d - 0.5) + 4e4 * (to_x * w + to_z * u)
+    turning = 2 * (5.1 - 1e-4) * np.sin(x) * np.cos(x) * spin**2 - 2 * 5.15 * G * np.sin(x) - 2 * tension * to_x
+    return [w, u, turning / (2 * 5.1), (-2 * tension * to_z - 3.0 * G) / 3.0]
+
+
+@pytest.mark.slow
+def test_stiff_governor_takes_long_steps():
+    """Two seconds: an implicit solver goes as far as the motion is smooth. (Where a root finder that converges is stopped
+    after two iterations, ten seconds take some 6500 steps and 7500 rejected ones.)"""
+    mech, ts = governor(), times(2.0, 10)
+    state = mbs.state(mech, velocities={"spin": 2 * pi})
+    sol = mbs.simulate(mech, state, 2.0, ts=ts, solver=diffrax.Kvaerno5(), rtol=1e-6, atol=1e-6, max_steps=2048)
+    ref = solve_ivp(governor_rate, (0, 2.0), [pi / 6, -cos(pi / 6), 0, 0], "Radau", ts, rtol=1e-10, atol=1e-12)
+    close(sol["height"].q, ref.y[1], 1e-5)
+    assert int(sol.stats.steps) < 150 and int(sol.stats.rejected) < 60
