@@ -1,5 +1,6 @@
 """Assembly: a position that closes every loop, from an estimate."""
 
+import warnings
 from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
@@ -16,8 +17,50 @@ from ._mechanism import Mechanism
 from ._modes import at_rest
 from ._precision import is_concrete
 from ._results import RESULTS
+from ._system import System, system
 from ._track import Configuration
 from ._trees import frozen
+
+
+_TRIES = 8  # for coordinates without an estimate: two from where the joints rest, then from anywhere
+_FAR = 1.0  # an estimate further off than this, in radians, or sizes of the mechanism, was not followed
+
+
+class Estimate(eqx.Module):
+    """Where assembly begins."""
+
+    q: Float[Array, " nq"]
+    given: tuple[int, ...] = eqx.field(static=True)  # freedoms, not driven, whose estimate was given; others follow
+
+    def off(self, laid_out: System, q: Float[Array, " nq"]) -> Float[Array, " given"]:
+        """How far each given estimate is from q, in radians or sizes; rotations in space are not looked at."""
+        slots, lengths = (np.array(x)[list(self.given)] for x in (laid_out.layout.slots, laid_out.layout.lengths))
+        d = jnp.where(slots >= 0, q[slots] - self.q[slots], 0.0)
+        return jnp.abs(jnp.where(lengths, d / laid_out.size, jnp.arctan2(jnp.sin(d), jnp.cos(d))))
+
+    def overruled(self, mech: Mechanism, q: Float[Array, " nq"]) -> list[str]:
+        """Which of the given estimates are far from q."""
+        if not self.given or not is_concrete(self.q, q) or self.q.ndim > 1 or q.ndim > 1:
+            return []
+        laid_out = system(mech)
+        far = [i for i, off in zip(self.given, np.asarray(self.off(laid_out, q))) if off > _FAR]
+        asked, found = ([float(x[laid_out.layout.slots[i]]) for i in far] for x in (self.q, q))
+        return [
+            f"{mech.coordinates[i]!r} was estimated at {x:.6g} and is assembled at {y:.6g}"
+            for i, x, y in zip(far, asked, found)
+        ]
+
+    def warn(self, mech: Mechanism, q: Float[Array, " nq"]) -> None:
+        """Tells of given estimates that were not followed."""
+        told = self.overruled(mech, q)
+        if told:
+            message = f"the mechanism is assembled far from a given estimate, in another branch: {'; '.join(told)}"
+            warnings.warn(message, stacklevel=3)
+
+
+def guess(mech: Mechanism, problem: Problem, estimate: Mapping[str, Any] | Array | None) -> Estimate:
+    """Where to begin, with what is driven left out of what is given."""
+    return Estimate(mech.estimate(estimate), tuple(i for i in mech.given(estimate) if i not in problem.columns))
 
 
 class Assembly(AbstractBatch):
@@ -27,6 +70,8 @@ class Assembly(AbstractBatch):
     - `residual`: the largest residual of a loop or gauge, in the mechanism's units.
     - `steps`: how many damped Newton steps it took.
     - `result`: a member of [`mbsjax.RESULTS`][].
+
+    `print(assembly)` tells which given estimates were not followed.
     """
 
     mech: Mechanism
@@ -34,6 +79,7 @@ class Assembly(AbstractBatch):
     residual: Float[Array, ""]
     steps: Int[Array, ""]
     result: RESULTS
+    estimate: Estimate
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -50,7 +96,8 @@ class Assembly(AbstractBatch):
             return f"{many}ssembly of the coordinates {', '.join(self.mech.coordinates)}"
         found = ", ".join(f"{j.name} = {_shown(self[j.name])}" for j in self.mech.joints if j.start.size)
         told = "assembled" if bool(self.result == RESULTS.successful) else RESULTS[self.result]
-        return f"{told}, residual {float(self.residual):.1e}, {int(self.steps)} steps: {found}"
+        lines = [f"{told}, residual {float(self.residual):.1e}, {int(self.steps)} steps: {found}"]
+        return "\n  ".join(lines + self.estimate.overruled(self.mech, self.q))
 
     def __getitem__(self, name: str) -> Array:
         """The coordinate(s) of a joint, one coordinate, the reading of a gauge, or q1, q2, q3 of a contact."""
@@ -80,13 +127,15 @@ def assemble(
     """Closes all loops, starting from an estimate of the coordinates.
 
     Damped Newton steps (Levenberg-Marquardt) get near from afar, Newton finishes. Where the mechanism is
-    free to move, the position found is one near the estimate.
+    free to move, the position found is one near the estimate. What is given weighs: where that is far from a
+    given estimate, coordinates without one are found from the others first, with several tries. A warning names given
+    estimates that the position found is far from.
 
     **Arguments:**
 
     - `mech`: the mechanism.
     - `estimate`: coordinates by name (see [`mbsjax.Mechanism.estimate`][]); the others start from the
-        joints' own `start`.
+        joints' own `start` where they have one.
     - `fixed`: coordinates or gauges to hold at a value, by name.
     - `max_steps`: how many steps to try.
     - `throw`: whether to raise when the loops do not close, saying which and by how much, and
@@ -109,14 +158,16 @@ def assemble(
     """
     fixed = dict(fixed or {})
     problem = closing(mech, make_problem(mech, {}, fixed))
-    q, steps, closed, residual = close(problem, mech.estimate(estimate), max_steps)
+    begin = guess(mech, problem, estimate)
+    q, steps, closed, residual = close(problem, begin, max_steps)
     result = RESULTS.where(closed, RESULTS.successful, RESULTS.not_assembled)
-    assembly = Assembly(mech, q, residual, steps, result)
+    assembly = Assembly(mech, q, residual, steps, result, begin)
     if throw:
         if not is_concrete(q, closed):
             return eqx.tree_at(lambda a: a.q, assembly, result.error_if(q, ~closed))
         if not bool(closed):
             raise ValueError(explain(mech, problem, q, positions=fixed))
+        begin.warn(mech, q)
     return assembly
 
 
@@ -129,19 +180,54 @@ def closing(mech: Mechanism, problem: Problem, names: Iterable[str] | None = Non
 
 @eqx.filter_jit
 def close(
-    problem: Problem, q: Float[Array, " nq"], max_steps: int, t: Float[Array, ""] | float = 0.0
+    problem: Problem, begin: Estimate, max_steps: int, t: Float[Array, ""] | float = 0.0
 ) -> tuple[Array, Array, Array, Array]:
-    """q with all loops closed, the steps it took, whether it worked, and the largest residual."""
-    t = jnp.asarray(t, q.dtype)
-    frozen_problem, frozen_q, frozen_t = frozen((problem, q, t))
-    found, steps, closed, r = search(frozen_problem, frozen_q, frozen_t, max_steps)
+    """A position with all loops closed, the steps it took, whether it worked, and the largest residual."""
+    t = jnp.asarray(t, begin.q.dtype)
+    frozen_problem, frozen_begin, frozen_t = frozen((problem, begin, t))
+    found, steps, closed, r = _found(frozen_problem, frozen_begin, frozen_t, max_steps)
     problem = problem.within(frozen_problem.settled(found).mode)
     residual = jnp.max(jnp.abs(r * problem.row_sizes), initial=0.0)
     return root(problem, found, t), steps, closed, jax.lax.stop_gradient(residual)
 
 
+def _found(problem: Problem, begin: Estimate, t: Float[Array, ""], max_steps: int) -> tuple[Array, Array, Array, Array]:
+    """As `search`, and where that leads far from the given estimates, tries that seek what was not given first, with
+    the given coordinates held; then all move. The first position that is near them is taken, else the nearest."""
+    held = np.isin(problem.unknown, begin.given)
+    if not problem.row_sizes.shape[0] or held.all() or not held.any():
+        return search(problem, begin.q, t, max_steps)
+    ways = np.random.default_rng(0).uniform(-np.pi, np.pi, (_TRIES, len(held))) * ~held
+    ways = jnp.asarray(ways * (np.arange(_TRIES) > 1)[:, None])
+
+    def unfinished(state):
+        k, _, off, *_ = state
+        return (k < 2 * _TRIES) & (off > 0)
+
+    def attempt(state):
+        """Holds what was given in even rounds, but not in the first, and lets all move in odd ones."""
+        k, last, off, steps, best, closed, r = state
+        holding, other = (k % 2 == 0) & (k > 0), problem.move(begin.q, ways[k // 2])
+        limit = jnp.where(holding, min(max_steps, 40), max_steps)
+        start = jnp.where(k % 2 == 0, other, last)
+        q, more, closed_, r_ = search(problem, start, t, limit, jnp.where(holding & held, 0.0, 1.0))
+        each = begin.off(problem.system, q)
+        off_ = jnp.where(closed_, jnp.where(jnp.max(each) < _FAR, 0.0, jnp.sum(each)), jnp.inf)
+        better = (off_ < 0.8 * off) | ((k < 2) & ~closed)
+        best, closed, r, off = (
+            jnp.where(better, new, old) for new, old in ((q, best), (closed_, closed), (r_, r), (off_, off))
+        )
+        return k + 1, q, off, steps + more, best, closed, r
+
+    zero = jnp.zeros((), int)
+    none = jnp.zeros(problem.row_sizes.shape)
+    start = (zero, begin.q, jnp.asarray(jnp.inf), zero, begin.q, zero > 0, none)
+    _, _, _, steps, q, closed, r = jax.lax.while_loop(unfinished, attempt, start)
+    return q, steps, closed, r
+
+
 def search(
-    problem: Problem, q: Float[Array, " nq"], t: Float[Array, ""], max_steps: int, free: Array | float = 1.0
+    problem: Problem, q: Float[Array, " nq"], t: Float[Array, ""], max_steps: Array | int, free: Array | float = 1.0
 ) -> tuple[Array, Array, Array, Array]:
     """Levenberg-Marquardt, with a damping that fades with the square of the residual. Gives the position, the
     steps it took, whether it is closed, and its residual, scaled. Unknowns where `free` is zero stay put."""

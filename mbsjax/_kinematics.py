@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from ._assembly import close, closing, explain
+from ._assembly import Estimate, close, closing, explain, guess
 from ._batch import lane_by_lane, single
 from ._drive import Problem, lock_date, problem as make_problem, root
 from ._events import Events, told
@@ -42,6 +42,7 @@ class Motion(AbstractRun):
     - `stopped_at`: when the mechanism locked; infinite if it did not.
     - `result`: a member of [`mbsjax.RESULTS`][].
     - `events`: how the contacts changed, an [`mbsjax.Events`][]; None without contacts.
+    - `estimate`: where its assembly began; `print(motion)` tells which given estimates were not followed.
 
     `motion["O"]` is a [`mbsjax.Track`][] with the `q`, `v`, `a` of a joint, of one coordinate
     (`"sleeve.travel"`), or of a gauge; of a contact it is a [`mbsjax.ContactTrack`][].
@@ -59,6 +60,7 @@ class Motion(AbstractRun):
     result: RESULTS
     mode: Mode | None
     events: Events | None
+    estimate: Estimate
 
     @lane_by_lane
     def contact(self, name: str) -> ContactTrack:
@@ -75,6 +77,7 @@ class Motion(AbstractRun):
         if is_concrete(self.q) and not self.batch:
             lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
             lines.append(f"  largest residual {float(np.nan_to_num(self.residual).max(initial=0.0)):.1e}")
+            lines += [f"  {told}" for told in self.estimate.overruled(self.mech, self.q[0])]
             lines += [f"  passed a bifurcation at t = {t:.9g}" for t in self.bifurcations()]
             if self.events is not None:
                 lines += [f"  {event}" for event in self.events.list(self.mech)]
@@ -156,13 +159,15 @@ def kinematics(
     if is_concrete(ts) and not bool(jnp.all(jnp.diff(ts) > 0)):
         raise ValueError("the output times must increase")
     assembling = closing(mech, problem)
-    q0, _, closed, _ = close(assembling, mech.estimate(estimate), 200, ts[0])
+    begin = guess(mech, problem, estimate)
+    q0, _, closed, _ = close(assembling, begin, 200, ts[0])
     looking = throw and is_concrete(problem, q0)
     if looking:
         check_drivers(mech, problem, q0, bool(closed), ts[0])
         if not bool(closed):
             raise ValueError(explain(mech, assembling, q0, float(ts[0])))
         check_start(mech, q0)
+        begin.warn(mech, q0)
     if mech.contacts:
         active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
         mode, fits = _start(problem, q0, ts[0], spare_freedoms(problem, q0, ts[0]), active)
@@ -170,7 +175,8 @@ def kinematics(
             names = [c.name for c in mech.contacts if c.active]
             raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
         closed, problem = closed & fits, problem.within(mode)
-    motion = Motion(mech, ts, *_run(problem, q0, closed, ts, max_steps, max_events if mech.contacts else 0))
+    found = _run(problem, q0, closed, ts, max_steps, max_events if mech.contacts else 0)
+    motion = Motion(mech, ts, *found, estimate=begin)
     if mech.contacts:
         clear = _clear(problem, q0)
         motion = dataclasses.replace(motion, result=RESULTS.where(clear, motion.result, RESULTS.overlapping))

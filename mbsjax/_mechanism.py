@@ -273,6 +273,22 @@ class Mechanism(eqx.Module):
             q = q.at[jnp.array(places)].set(value.reshape(-1))
         return q
 
+    def given(self, estimate: Mapping[str, Any] | Array | None = None) -> tuple[int, ...]:
+        """The freedoms that an estimate is given for: by name, by all numbers, or by the joint's `start`.
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> joints = [mbs.Revolute("O", "ground", "a"), mbs.Prismatic("P", "a", "b", start=1.0)]
+            >>> mech = mbs.Mechanism([mbs.Body("a"), mbs.Body("b")], joints)
+            >>> mech.given(), mech.given({"O": 0.5})
+            ((1,), (0, 1))
+        """
+        if estimate is not None and not isinstance(estimate, Mapping):
+            return tuple(range(len(self.coordinates)))
+        names = [*(j.name for j in self.joints if j.given), *(estimate or ())]
+        return tuple(sorted({i for name in names for i in self.freedoms(name)}))
+
     def stored(self, name: str) -> tuple[int, ...]:
         """The places in q of a joint, or of one coordinate of it.
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ._assembly import closing, search
+from ._assembly import close, closing, guess, search
 from ._drive import Problem, problem as make_problem
 from ._linalg import Echelon, echelon
 from ._mechanism import Mechanism
@@ -86,7 +86,7 @@ def mobility(mech: Mechanism, q: Float[Array, " nq"] | None = None, *, active: I
     """
     problem = closing(mech, make_problem(mech, {}), active)
     if q is None:
-        q, _, closed, _ = _search(problem, mech.start, jnp.zeros(()))
+        q, _, closed, _ = close(problem, guess(mech, problem, None), 200)
         if not bool(closed):
             raise ValueError("the mechanism was not assembled from its own estimates: call assemble, and pass its q")
     here, near = _here_and_near(problem, q)

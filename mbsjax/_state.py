@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._assembly import close, closing, explain
+from ._assembly import Estimate, close, closing, explain, guess
 from ._drive import problem as make_problem
 from ._groups import pick
 from ._linalg import saddle
@@ -70,16 +70,21 @@ def state(
             raise ValueError(f"{both[0]!r} is driven: its position follows from the driver")
     elif positions is not None:
         estimate = positions
-    given = mech.estimate(estimate)
     whole = {name: value for name, value in fixed.items() if name in [j.name for j in mech.joints]}
     several = [name for name in whole if len(mech.freedoms(name)) != 1]
-    given = mech.estimate({**_by_joint(mech, given), **{name: fixed[name] for name in whole}}) if whole else given
     single = {name: value for name, value in fixed.items() if name not in several}
     assembling = closing(mech, make_problem(mech, drive, single))
-    q, _, closed, _ = close(assembling, given, 200, t)
+    begin = guess(mech, assembling, estimate)
+    if whole:
+        places = {*begin.given, *(i for name in several for i in mech.freedoms(name))}
+        q = mech.estimate({**_by_joint(mech, begin.q), **{name: fixed[name] for name in whole}})
+        begin = Estimate(q, tuple(sorted(places)))
+    q, _, closed, _ = close(assembling, begin, 200, t)
     looking = throw and is_concrete(assembling, q)
     if looking and not bool(closed):
         raise ValueError(explain(mech, assembling, q, float(t), single))
+    if looking:
+        begin.warn(mech, q)
     plant = make_plant(mech, make_problem(mech, drive))
     stance = first_stance(plant, tuple(c.active for c in mech.contacts), q)
     v, off = _velocity(plant, mech, q, t, stance, velocities)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ._assembly import close, closing, explain
+from ._assembly import close, closing, explain, guess
 from ._batch import AbstractBatch, lane_by_lane
 from ._drive import problem as make_problem
 from ._groups import one
@@ -204,10 +204,13 @@ def equilibrium(
     fixed, drive, t = dict(fixed or {}), dict(drive or {}), as_float(t, "the time of an equilibrium")
     problem = make_problem(mech, drive, fixed)
     assembling = closing(mech, problem)
-    q, _, closed, _ = close(assembling, mech.estimate(estimate), 200, t)
+    begin = guess(mech, problem, estimate)
+    q, _, closed, _ = close(assembling, begin, 200, t)
     looking = throw and is_concrete(problem, q)
     if looking and not bool(closed):
         raise ValueError(explain(mech, assembling, q, float(t), fixed))
+    if looking:
+        begin.warn(mech, q)
     plant = make_plant(mech, problem)
     flags = tuple(c.active for c in mech.contacts)
     *found, steady = _settle(plant, flags, q, t, closed, max_steps, bool(drive))

@@ -749,8 +749,8 @@ def governor_rate(t, y):
 
 @pytest.mark.slow
 def test_stiff_governor_takes_long_steps():
-    """Two seconds: an implicit solver goes as far as the motion is smooth. (Where a root finder that converges is stopped
-    after two iterations, ten seconds take some 6500 steps and 7500 rejected ones.)"""
+    """Two seconds: an implicit solver goes as far as the motion is smooth. (Where a root finder that converges is
+    stopped after two iterations, ten seconds take some 6500 steps and 7500 rejected ones.)"""
     mech, ts = governor(), times(2.0, 10)
     state = mbs.state(mech, velocities={"spin": 2 * pi})
     sol = mbs.simulate(mech, state, 2.0, ts=ts, solver=diffrax.Kvaerno5(), rtol=1e-6, atol=1e-6, max_steps=2048)

@@ -2,6 +2,7 @@
 
 from typing import Any, ClassVar
 
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -85,8 +86,8 @@ def Gear(
     else:
         ratio = _nonzero(ratio, f"the ratio of gear {name!r}") * (-1 if internal else 1)
         distance = jnp.ones_like(ratio)
-    start = jnp.stack([0 * distance, distance]) if start is None else start
-    return Joint(name, body_a, body_b, GearPair(ratio), frame_a, frame_b, start=start)
+    joint = Joint(name, body_a, body_b, GearPair(ratio), frame_a, frame_b, start=start)
+    return joint if joint.given else eqx.tree_at(lambda j: j.start, joint, jnp.stack([0 * distance, distance]))
 
 
 def Rolling(

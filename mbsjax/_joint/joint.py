@@ -28,7 +28,8 @@ class Joint(eqx.Module):
     - a 4x4 matrix, from [`mbsjax.frames`][].
 
     `axis` turns frames given as points: it is the direction of the joint's axis in both
-    bodies. `start` is the estimate of the joint's coordinates that assembly begins from.
+    bodies. `start` is the estimate of the joint's coordinates that assembly begins from: what is given weighs, joints
+    without a start follow.
     """
 
     name: str = eqx.field(static=True)
@@ -38,6 +39,7 @@ class Joint(eqx.Module):
     frame_a: PlanarFrame | Matrix4
     frame_b: PlanarFrame | Matrix4
     start: Float[Array, " nq"]
+    given: bool = eqx.field(static=True)  # whether the start was
 
     def __init__(
         self,
@@ -57,6 +59,7 @@ class Joint(eqx.Module):
         self.name, self.body_a, self.body_b, self.pair = name, body_a, body_b, pair
         self.frame_a = _frame(frame_a, axis, f"frame_a of joint {name!r}")
         self.frame_b = _frame(frame_b, axis, f"frame_b of joint {name!r}")
+        self.given = start is not None
         start = jnp.atleast_1d(as_float(pair.rest if start is None else start, f"start of joint {name!r}"))
         if start.shape != (len(pair.rest),):
             raise ValueError(f"start of joint {name!r} must hold {len(pair.rest)} number(s), got shape {start.shape}")
