@@ -100,24 +100,19 @@ ANALYSES = {
     "task": Analysis(of_task, plain),
 }
 USES = ("eager", "vmap", "jvp", "grad", "by name")
-NAMED = ("kinematics", "simulate", "assemble", "equilibrium", "inverse_dynamics")
-CELLS = [
-    (analysis, kind, use)
-    for analysis, kinds in {
-        "kinematics": ("loop", "spatial", "cam"),
-        "simulate": ("tree", "forces", "ball"),
-        "state": ("loop",),
-        "assemble": ("loop", "spatial"),
-        "equilibrium": ("tree", "forces"),
-        "inverse_dynamics": ("loop", "cam"),
-        "linearise": ("tree",),
-        "study": ("loop",),
-        "task": ("loop",),
-    }.items()
-    for kind in kinds
-    for use in USES
-    if use != "by name" or analysis in NAMED
-]
+FEW = ("jvp", "by name")  # of those that cost much and differ in little from the others
+GRID = {
+    "kinematics": {"loop": USES, "spatial": FEW, "cam": FEW},
+    "simulate": {"tree": USES, "forces": USES, "ball": FEW},
+    "state": {"loop": USES[:4]},
+    "assemble": {"loop": USES, "spatial": FEW},
+    "equilibrium": {"forces": USES},
+    "inverse_dynamics": {"loop": USES, "cam": ("by name",)},
+    "linearise": {"tree": USES[:4]},
+    "study": {"loop": USES[:4]},
+    "task": {"loop": USES[:4]},
+}
+CELLS = [(analysis, kind, use) for analysis, kinds in GRID.items() for kind, uses in kinds.items() for use in uses]
 
 
 def table() -> list[str]:
