@@ -14,7 +14,7 @@ from ._file_words import FRAMES, LISTS, PARTS, TEXTS, VARIABLES, WORDS, keys
 from ._force.base import Moment
 from ._formula import CONSTANTS, Formula, known_number, names, parse, value
 from ._mechanism import Mechanism
-from ._precision import is_concrete
+from ._precision import as_float, is_concrete
 from .frames import at
 
 
@@ -235,7 +235,8 @@ class Reader:
         single = not isinstance(given, list)
         parts = [self.state_function(x, path) for x in ([given] if single else self.row(given, path))]
         if any(isinstance(p, Formula) for p in parts):
-            return Components(tuple(parts), single)
+            fixed = lambda p: p if isinstance(p, Formula) else as_float(p, "a component of a load")
+            return Components(tuple(fixed(p) for p in parts), single)
         return parts[0] if single else parts
 
     def frame(self, given: Any, path: Path) -> Any:
