@@ -364,7 +364,9 @@ class _File:
                 return Contact(name, a, b, active=active, restitution=e)
             frames = [_flat(s.frame, kind) for s in surfaces]
             pair = PAIRS[kind]()
-            return Joint(name, bodies[0], bodies[1], pair, *frames, start=q[: len(pair.rest)])
+            start = q[: len(pair.rest)]
+            rests = np.array_equal(start, pair.rest)  # a file tells all coordinates, also those nobody estimated
+            return Joint(name, bodies[0], bodies[1], pair, *frames, start=None if rests else start)
 
     def forces(self, motion: Record, joint: Joint | Contact) -> list[AbstractForce]:
         F, k, length = (self.number(motion, key, 0.0) for key in ("force", "stiff", "length"))

@@ -150,7 +150,8 @@ def _joint(joint: Joint) -> dict[str, Any]:
         raise ValueError(f"joint {joint.name!r} is of a kind that model files do not know: {type(pair).__name__}")
     found = {"type": kind, "body_a": joint.body_a, "body_b": joint.body_b}
     found |= {"frame_a": _frame(joint.frame_a), "frame_b": _frame(joint.frame_b), **more}
-    return found | ({"start": _numbers(joint.start)} if joint.given and joint.start.size else {})
+    told = joint.given or not np.array_equal(joint.start, pair.rest)
+    return found | ({"start": _numbers(joint.start)} if told and joint.start.size else {})
 
 
 def _contact(contact: Contact) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def test_layers_and_open_outlines(drawing):
     space.add_circle((9, 9), 1, dxfattribs={"layer": "hole"})
     path = save()
     floor = mbs.read_dxf(path, layer="floor")
-    assert not floor.closed and floor.kinds == ("line", "point", "line")
+    assert not floor.closed and floor.kinds == ("line", "point", "line", "point", "point")
     assert mbs.read_dxf(path, layer="hole", hole=True)(0.0).normal[0] == pytest.approx(-1.0)
     with pytest.raises(ValueError, match="closed curve and other entities"):
         mbs.read_dxf(path)

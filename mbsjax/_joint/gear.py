@@ -87,7 +87,12 @@ def Gear(
         ratio = _nonzero(ratio, f"the ratio of gear {name!r}") * (-1 if internal else 1)
         distance = jnp.ones_like(ratio)
     joint = Joint(name, body_a, body_b, GearPair(ratio), frame_a, frame_b, start=start)
-    return joint if joint.given else eqx.tree_at(lambda j: j.start, joint, jnp.stack([0 * distance, distance]))
+    if start is not None and not (is_concrete(joint.start) and joint.start[0] == 0):
+        return joint
+    # the distance alone is no estimate: other joints hold it
+    begin = jnp.stack([0 * distance, distance]) if start is None else joint.start
+    joint = Joint(name, body_a, body_b, GearPair(ratio), frame_a, frame_b)
+    return eqx.tree_at(lambda j: j.start, joint, begin)
 
 
 def Rolling(

@@ -115,7 +115,8 @@ def closest(
     outside = (good | plain) & (found.gap > -_OVERLAP * size)
     if skip is not None and radius is not None:
         near = jnp.hypot(*(on_a.position - frozen(skip)).T) <= radius
-        good &= ~(near if same is None else near & same)
+        elsewhere = ~(near if same is None else near & same)
+        good, beyond = good & elsewhere, beyond & elsewhere
     score = jnp.abs(found.gap)
     if apart is not None:
         assert radius is not None

@@ -103,14 +103,12 @@ class Outline(eqx.Module):
     def overrun(self, e: Int[Array, " k"], s: Float[Array, " k"]) -> Float[Array, " k"]:
         """How far places lie beyond the ends of their elements, where the boundary goes on with a hollow corner;
         infinitely far beyond other ends."""
-        row, n = self.rows, self.count
+        row = self.rows
         long = jnp.where(np.array(self.lines), row.length, jnp.abs(row.radius * row.turn))
         hollow = np.array(self.corners) & (row.turn < -SMOOTH)
         before, after = jnp.roll(hollow, 1), jnp.roll(hollow, -1)  # no chain begins or ends with a corner of its own
-        past, short = (s - 1) * long[e], -s * long[e]
-        past = jnp.where(after[e] | (past <= 0), past, jnp.inf)
-        short = jnp.where(before[e] | (short <= 0), short, jnp.inf)
-        return jnp.maximum(past, short) if n > 1 else jnp.full_like(s, jnp.inf)
+        goes_on = jnp.where(s > 1, after[e], before[e]) & (long[e] > 0)
+        return jnp.where(goes_on, jnp.maximum(s - 1, -s) * long[e], jnp.inf)
 
     @property
     def beside(self) -> Bool[Array, "n n"]:
