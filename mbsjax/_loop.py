@@ -102,7 +102,8 @@ class _State(NamedTuple):
     fastest: Array  # the fastest impact so far
     last_impact: Array  # when each contact last made one,
     last_pull: Array  # and the acceleration of its gap before it
-    tries: Array  # attempts since the last step
+    tries: Array  # attempts since the last step,
+    cut: Array  # and whether one led an unarmed guard through its surface
     steps: Array
     rejected: Array
     events: Array
@@ -324,6 +325,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             room = jnp.where(s.stance.on, finest[0], jnp.maximum(gap, finest[1]))
             stride = jnp.minimum(stride, jnp.min(_time_for(room, passing, onward, span), 0))
         ahead = jnp.minimum(jnp.minimum(h_next, stride), t_end - t1)
+        ahead = jnp.where(s.cut, jnp.minimum(ahead, 4 * h), ahead)  # what had to be cut short grows slowly again
         h_new = jnp.select(
             [fail, long, dips, plain, jump, crossing | not_yet],
             [jnp.minimum(h_next, 0.9 * h), h_long, h_dip, ahead, hi, h_locate],
@@ -365,6 +367,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             g_hi=g_hi_,
             kept_lo=jnp.where(commit, 0, jnp.where(side != 0, side, s.kept_lo)),
             tries=jnp.where(commit | s.fresh, 0, s.tries + 1),
+            cut=(s.cut | long) & ~commit,
             steps=s.steps + commit,
             rejected=s.rejected + (active & ~commit & ~s.fresh),
         )
@@ -467,7 +470,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
         jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
         nothing, nothing, none, jnp.zeros_like(t0), jnp.full((c, *t0.shape), -jnp.inf), jnp.zeros((c, *t0.shape)),
-        none, none, none, none, none, span <= 0,
+        none, no, none, none, none, none, span <= 0,
     )  # fmt: skip
     first = _row(t0, q0, p0, stance0)
     record = Record.blank(first, options.max_steps, lanes)
