@@ -352,11 +352,11 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             stance=_where(reached, moved, s.stance),
             there=_where(reached, there, s.there),
             apart=jnp.where(reached, apart, s.apart),
-            g=jnp.where(reached, jnp.where(over_it & crossed, -1.0, g), s.g),
+            g=jnp.where(reached, g, s.g),
             rates=jnp.where(reached, now.gap_rates, s.rates),
             armed=jnp.where(plain | (s.fresh & active), (s.armed & ~missed) | (g > noise), s.armed),
             exempt=s.exempt & ~(plain & (h > 0)),
-            fresh=s.fresh & ~active,
+            fresh=(s.fresh & ~active) | over_it,  # behind a jump, all is looked at anew
             h=h_new,
             h_free=jnp.where(plain, h_next, s.h_free),
             # where a step towards an event fails, or leads an unarmed guard through its surface, a shorter one comes
