@@ -89,7 +89,8 @@ def closest(
     points to: it begins outside both. So the shortest one is the true one, and where bodies overlap
     slightly, it tells by how much. Bodies that have come to overlap since it was told which pairs were `apart` do so
     where one of these is no longer: then the pair that is deepest counts, however near another one is. Pairs that were
-    never apart count where the overlap is slight: one body may have come over the edge of the other.
+    never apart count where the overlap is slight: one body may have come over the edge of the other. (Where the bodies
+    touch already, only curves do: Newton's method may not have found their normal before.)
 
     Of the pairs `same`, places of the first profile within `radius` of the point `skip`, where the bodies touch, are
     left out; it is negative where they do not. `anywhere`, places beyond the ends of the elements count too.
@@ -123,7 +124,7 @@ def closest(
         # behind a hollow corner no normal meets an element: there one has passed the surface that goes on from it
         entered = apart & (found.gap <= 0)
         good |= entered & beyond
-        good &= entered | outside | ((radius < 0) & (found.gap > -_DEEP * size))
+        good &= entered | outside | (((radius < 0) | ~plain) & (found.gap > -_DEEP * size))
         score = jnp.where(entered, found.gap, score)
     score = jnp.where(good, score, jnp.inf)
     k = jnp.argmin(score)
