@@ -12,7 +12,7 @@ from ._modes import EVENTS, GUARDS
 from ._plant import Frame, Plant, Stance
 
 
-_TOUCHING = 1e-8  # of the mechanism's size: contacts nearer than this take part in an impact elsewhere
+TOUCHING = 1e-8  # of the mechanism's size: contacts nearer than this take part in an impact elsewhere
 _STILL = 1e-9  # of the speeds before an impact: contacts that part more slowly stay together
 
 
@@ -29,15 +29,17 @@ class Blow(NamedTuple):
     rebound: Float[Array, ""]  # and the speed at which restitution would have bodies part that stay together
 
 
-class Rest(NamedTuple):
-    """Which speeds count as rest: those below a speed, or below a share of the fastest impact so far."""
+class Rule(NamedTuple):
+    """Which speeds count as rest: those below a speed, or below a share of the fastest impact so far; and how near, in
+    parts of the mechanism's size, contacts are that take part in an impact elsewhere."""
 
     speed: Float[Array, ""]
     share: Float[Array, ""]
     fastest: Float[Array, ""]
+    touching: Float[Array, ""]
 
     def below(self, approach: Float[Array, ""]) -> Float[Array, ""]:
-        """The largest of them, at an impact with this speed."""
+        """The largest speed that counts as rest, at an impact with this one."""
         return jnp.maximum(self.speed, self.share * jnp.maximum(self.fastest, approach))
 
 
@@ -113,10 +115,10 @@ def happen(
     stance: Stance,
     there: tuple[Array, ...],
     guard: Int[Array, ""],
-    rest: "Rest",
+    rule: Rule,
 ) -> tuple[Blow, Float[Array, " nv"]]:
     """What follows when a guard has reached zero, and the velocities after it. `there` is where each contact might
-    close, and its gap there; `rest` tells which speeds count as none."""
+    close, and its gap there; `rule` tells which speeds count as none, and what takes part."""
     system, c = plant.problem.system, len(plant.laws)
     *where_near, gap = there
     there = tuple(where_near)
@@ -143,12 +145,12 @@ def happen(
 
     candidate = placed(~stance.on | (me & closing), there)
     met = meeting(plant, t, q, v, candidate)
-    near = jnp.abs(gap) < _TOUCHING * system.size
+    near = jnp.abs(gap) < rule.touching * system.size
     part = rigid & (held | near | me)
     hits = part & ~held & ((met.rates < 0) | (me & meets))  # one that rests on its surface is formed
 
     approach = jnp.where(meets, jnp.maximum(-met.rates[k], 0.0), 0.0)
-    rest_speed = rest.below(approach)
+    rest_speed = rule.below(approach)
 
     def settled(elastic: Array) -> tuple[Array, Array, Array]:
         struck = complementary(met.G, met.rates * (1 + jnp.where(elastic, plant.restitution, 0.0)), part)

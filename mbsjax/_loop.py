@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ._groups import AbstractPose, lanes_behind, lanewise, wide
-from ._impact import Blow, Rest, bouncing_time, happen
+from ._impact import Blow, Rule, bouncing_time, happen
 from ._modes import GUARDS
 from ._plant import Instant, Plant, Stance
 from ._record import Record
@@ -154,7 +154,8 @@ def guard_value(plant: Plant, t: Array, now: Instant, stance: Stance, after: Sta
 
 def run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options) -> Course:
     """The course of a motion from `start` (t, q, p, stance); `limits` are rtol, atol, the speed that counts as rest,
-    and which part of the fastest impact so far does. Under `vmap`, lanes are put behind all other axes."""
+    which part of the fastest impact so far does, and how near contacts are that take part in impacts of others. Under
+    `vmap`, lanes are put behind all other axes."""
     numbers, structure = eqx.partition(plant, eqx.is_array)
 
     @lanes_behind
@@ -173,7 +174,7 @@ def field(t: Array, y: Array, args: tuple[Plant, Stance]) -> Array:
 
 
 def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options) -> Course:
-    rtol, atol, rest_speed, rest_share = limits
+    rtol, atol, rest_speed, rest_share, touching = limits
     t0, q0, p0, stance0 = start
     lanes, c = t0.ndim, len(plant.laws)
     system, solver = plant.problem.system, options.solver
@@ -415,8 +416,9 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             pull = jnp.sum(jnp.where(mine, now.gap_rates_dot, 0.0), 0)
             hop = _HOP * _FINE_NOISE * system.size
             slowest = jnp.maximum(rest_speed, jnp.sqrt(2 * jnp.maximum(-pull, 0.0) * hop))
-        rest = Rest(slowest, jnp.broadcast_to(rest_share, s.t.shape), s.fastest)
-        told, v = lanewise(happen, lanes)(plant, s.t, s.q, now.v, s.stance, s.there, jnp.maximum(guard, 0), rest)
+        share, near = (jnp.broadcast_to(x, s.t.shape) for x in (rest_share, touching))
+        rule = Rule(slowest, share, s.fastest, near)
+        told, v = lanewise(happen, lanes)(plant, s.t, s.q, now.v, s.stance, s.there, jnp.maximum(guard, 0), rule)
         momentum = lanewise(lambda plant, q, t, stance, v: plant.momentum(plant.frame(q, t, stance), v), lanes)
         p = momentum(plant, s.q, s.t, told.stance, v)
         touched = of_guard(told.touched, False)

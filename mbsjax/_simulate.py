@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ._drive import problem as make_problem
-from ._impact import impulses, meeting
+from ._impact import TOUCHING, impulses, meeting
 from ._loop import CODES, REST, Course, Options, run
 from ._mechanism import Mechanism
 from ._modes import EVENTS
@@ -40,6 +40,7 @@ def simulate(
     rtol: Any = 1e-9,
     atol: Any = 1e-9,
     rest_speed: Any = None,
+    impacts: str = "together",
     max_steps: int = 4096,
     max_events: int = 64,
     progress_meter: diffrax.AbstractProgressMeter | None = None,
@@ -66,6 +67,9 @@ def simulate(
     - `rest_speed`: bodies that part more slowly than this after an impact stay together (3.6.1-4); by default, more
         slowly than 2e-5 of the fastest impact so far. Where they would go on bouncing, the infinitely many impacts that
         are left are summed up: the contact closes at the time at which their series ends.
+    - `impacts`: bodies that touch when one of them is hit take part in that impact, `"together"`: each contact keeps
+        Newton's law, and three balls in a row are hit as one. `"in turn"`, each impact is over before it is handed on,
+        as if there were a hair's breadth between them: the last ball of the row flies off. Real bodies are in between.
     - `max_steps`, `max_events`: how many to allow.
     - `progress_meter`: one of diffrax's, for long runs.
     - `throw`: whether to raise when it does not reach its end. Under `jit` or `vmap`, or with `throw=False`, look at
@@ -111,7 +115,10 @@ def simulate(
     options = Options(chosen, int(max_steps), int(max_events), watching, progress_meter)
     share = REST if rest_speed is None else 0.0
     given = (("rtol", rtol), ("atol", atol), ("rest_speed", 0.0 if rest_speed is None else rest_speed))
-    limits = [*(as_float(x, f"`{name}`") for name, x in given), jnp.asarray(share)]
+    if impacts not in ("together", "in turn"):
+        raise ValueError(f'`impacts` must be "together" or "in turn", got {impacts!r}')
+    near = TOUCHING if impacts == "together" else 0.0
+    limits = [*(as_float(x, f"`{name}`") for name, x in given), jnp.asarray(share), jnp.asarray(near)]
     looking = throw and is_concrete(plant, state0, ts, t1)
     if looking:
         check_begin(mech, plant, state0)

@@ -471,7 +471,7 @@ def cradle(restitution):
     )
 
 
-def struck(restitution, gap):
+def struck(restitution, gap, **options):
     """The first ball hits the others, which stand in a row."""
     places = [-0.5, 0.0, 0.2 + gap, 0.4 + 2 * gap]
     sol = go(
@@ -479,6 +479,7 @@ def struck(restitution, gap):
         1.0,
         positions={f"x{i}": x for i, x in enumerate(places)},
         velocities={"x0": 1.0, "x1": 0.0, "x2": 0.0, "x3": 0.0},
+        **options,
     )
     check_contacts(sol)
     events, n = sol.events, int(sol.events.count)
@@ -505,6 +506,13 @@ def test_balls_that_touch_are_struck_together(restitution):
     others = (1 + restitution) / 4
     np.testing.assert_allclose(sol.v[-1], [others - restitution] + [others] * 3, rtol=0, atol=1e-12)
     np.testing.assert_allclose(sol.events.impulse[0], [3 * others, 2 * others, others], rtol=0, atol=1e-12)
+
+
+def test_balls_that_touch_hand_the_speed_on_in_turn():
+    sol = struck(1.0, 0.0, impacts="in turn")
+    np.testing.assert_allclose(dates(sol), 0.3, rtol=0, atol=1e-12)
+    assert story(sol) == [("impact", "c0"), ("impact", "c1"), ("impact", "c2")]
+    np.testing.assert_allclose(sol.v[-1], [0.0, 0.0, 0.0, 1.0], rtol=0, atol=1e-12)
 
 
 def test_balls_that_strike_from_both_ends():
