@@ -102,8 +102,8 @@ ANALYSES = {
 USES = ("eager", "vmap", "jvp", "grad", "by name")
 FEW = ("jvp", "by name")  # of those that cost much and differ in little from the others
 GRID = {
-    "kinematics": {"loop": USES, "spatial": FEW, "cam": FEW},
-    "simulate": {"tree": USES, "forces": USES, "ball": FEW},
+    "kinematics": {"loop": USES, "spatial": FEW, "cam": ("by name",)},
+    "simulate": {"tree": USES, "forces": USES, "ball": ("by name",)},
     "state": {"loop": USES[:4]},
     "assemble": {"loop": USES, "spatial": FEW},
     "equilibrium": {"forces": USES},
