@@ -220,7 +220,7 @@ def test_a_four_bar_is_found_that_passes_five_points():
     assert np.sum(off**2) == pytest.approx(found.best.objective, rel=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_smallest_cam_is_at_its_limit():
     """With the least base circle of the closed form, the measure that the task limits to 30 degrees is largest, and 30,
     at the cam angle of the closed form; with a smaller one it is larger. The cam is looked at every two degrees."""
