@@ -32,7 +32,7 @@ def travel(sol):
     return sol["P16"].q[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_releases_it_early_and_how_often_it_jams():
     tolerances = dict.fromkeys(DIMENSIONS, mbs.Normal(TOLERANCE))
     measures = {"release": release, "travel": travel}
