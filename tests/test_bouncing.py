@@ -26,18 +26,27 @@ DROPS = np.array(
 @jax.jit
 @jax.vmap
 def dropped(h, e, half, rest_speed):
-    """Times, kinds and number of the events, where the ball is in the end, and whether that was reached."""
-    mech, t1 = ball(e, half), 1.6 * jnp.sqrt(h)
-    state = mbs.state(mech, {"height": 0.1 + h}, throw=False)
-    sol = mbs.simulate(mech, state, t1, ts=t1[None], rest_speed=rest_speed, max_steps=128, max_events=32, throw=False)
-    log = sol.events
-    return log.t, log.kind, log.count, sol.q[-1], sol.result == mbs.RESULTS.successful
+    """The slopes of the last event's time in h and e; times, kinds and number of the events, where the ball is in the
+    end, and whether that was reached."""
+
+    def last(h, e):
+        mech, t1 = ball(e, half), 1.6 * jnp.sqrt(h)
+        state = mbs.state(mech, {"height": 0.1 + h}, throw=False)
+        options = {"rest_speed": rest_speed, "max_steps": 128, "max_events": 32, "throw": False}
+        sol = mbs.simulate(mech, state, t1, ts=t1[None], **options)
+        log = sol.events
+        return log.t[log.count - 1], (log.t, log.kind, log.count, sol.q[-1], sol.result == mbs.RESULTS.successful)
+
+    return jax.jacfwd(last, (0, 1), has_aux=True)(h, e)
 
 
 def test_bouncing_ends_at_its_accumulation_point():
     """The n-th impact is at t1 (1 + 2 e + ... + 2 e^(n-1)), where t1 = sqrt(2 h/g), the end at t1 (1 + e) / (1 - e)."""
-    times, kinds, count, q, fine = dropped(*jnp.asarray(DROPS).T)
+    slopes, (times, kinds, count, q, fine) = dropped(*jnp.asarray(DROPS).T)
     assert bool(jnp.all(fine))
+    h, e = DROPS[:, 0], DROPS[:, 1]
+    np.testing.assert_allclose(slopes[0], np.sqrt(1 / (2 * G * h)) * (1 + e) / (1 - e), rtol=1e-8)
+    np.testing.assert_allclose(slopes[1], np.sqrt(2 * h / G) * 2 / (1 - e) ** 2, rtol=1e-8)
     np.testing.assert_allclose(q, 0.1, rtol=0, atol=1e-12)
     for i, (h, e, _, rest_speed) in enumerate(DROPS):
         n, first = int(count[i]), np.sqrt(2 * h / G)
