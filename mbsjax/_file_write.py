@@ -57,7 +57,6 @@ def dumps(mech: Mechanism, *, title: str | None = None, drive: Mapping[str, Any]
         body_b = "bob"
         frame_a = {x = 0.0, y = 0.0, angle = 0.0}
         frame_b = {x = 0.0, y = 0.0, angle = 0.0}
-        start = [0.0]
         <BLANKLINE>
     """
     if not is_concrete(mech):
