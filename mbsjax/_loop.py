@@ -37,6 +37,7 @@ _SOON = 1e-13  # that it closes within this part of the time covered, if numbers
 _DIGITS = 3e-17
 _JUMP = 1e-6  # a guard that changes its sign by more than this in no time did not pass through zero
 _ILLINOIS = 0.5
+_CHORDS = 8  # attempts after which every other one halves the bracket
 _OFF = 1e-3  # a constraint further off than this, in radians or sizes, is lost
 
 
@@ -86,7 +87,7 @@ class _State(NamedTuple):
     f: Array  # the rates of q and p
     stance: Stance
     there: tuple  # where each contact might close, and the gap there
-    apart: Array  # which pairs of elements are apart
+    apart: Array  # the gaps of the pairs of elements that are apart
     g: Array  # the guards
     rates: Array  # of the gaps
     armed: Array
@@ -114,7 +115,8 @@ class _State(NamedTuple):
 def guards(plant: Plant, t: Array, now: Instant, stance: Stance, apart: Array) -> tuple[Array, list, tuple, Array]:
     """The switching functions, positive as long as nothing happens: for each contact the gap (G_I), or, once active,
     the gap elsewhere; the ends of its elements (G_T); its force (G_F). Then the switches. Also where the contacts are,
-    where each might close, and which pairs of elements are apart; `apart` are those that were when the step began."""
+    where each might close, and the gaps of the pairs of elements that are apart; `apart` are those of when the step
+    began."""
     frame, system = now.frame, plant.problem.system
     values = []
     places, there = list(stance.where), (*stance.where, jnp.zeros_like(stance.s1))
@@ -194,9 +196,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         return np.pad(of_contacts, (0, count - len(of_contacts))).reshape(-1, *(1,) * lanes)
 
     paths = wide(system.layout.paths, lanes)
-    finest = (jnp.zeros((0, *t0.shape)),) * 2
     if c:
-        finest = system.finest(system.poses(q0))
+        along, rounds = system.finest(system.poses(q0))
         around = system.around(system.poses(q0))
     is_gap, is_force = column(gap_guards), column(force_guards)
 
@@ -233,11 +234,11 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             two = jax.vmap(arrive, in_axes=(0, 0, None, None))(
                 jnp.stack([s.t + h / 2, t1]), jnp.stack([taken.middle, taken.y]), s.stance, s.apart
             )
-            g_mid = two[1][0]
+            g_mid, apart_mid = two[1][0], two[4][0]
             now, g, places, there, apart, off = jax.tree_util.tree_map(lambda x: x[1], two)
         else:
             now, g, places, there, apart, off = arrive(t1, taken.y, s.stance, s.apart)
-            g_mid = g
+            g_mid, apart_mid = g, apart
         # momenta count modulo impulses of the constraints, which are large, and noise, near singular positions
         error = jnp.concatenate([taken.error[:nq], plant.tangent(now.frame, s.stance, taken.error[nq:])])
         keep, h_next = lanewise(judge, lanes)(
@@ -266,10 +267,15 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             slow = 1e-9 * jnp.maximum(jnp.maximum(rest_speed, rest_share * s.fastest), 1e-300)
             falling = (rates < -slow) | ((rates <= slow) & (onward < 0))
             at_once = at_once | (s.fresh & touching & of_guard(falling, False))
-        dip, where = _dips(s.g, g_mid, g, s.armed & ~s.fresh)
+        # a guard may dip below zero on the way, and so may the gap of a pair of elements that was never the closest
+        clear = ~s.stance.on[:, None] & (s.apart > _NOISE * system.size)
+        begins, halfway, ends, leaving = (
+            jnp.concatenate([x, y.reshape(-1, *t0.shape)])
+            for x, y in ((s.g, s.apart), (g_mid, apart_mid), (g, apart), (s.armed, clear))
+        )
+        dip, where = _dips(begins, halfway, ends, leaving & ~s.fresh)
         was_early, was_late, long = (jnp.any(x, 0) & keep & active for x in (early, late, too_long))
         crossing = (was_early | was_late) & ~long
-        dips = jnp.any(dip, 0) & keep & active & ~crossing & ~long & (h > 1e-7 * span) & ~jnp.isfinite(s.hi)
         now_at_once = jnp.any(at_once, 0) & active
 
         # the bracket
@@ -284,12 +290,22 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         crossed = (g_lo > 0) & (g_hi <= 0) & jnp.isfinite(hi)
         nearest = jnp.max(jnp.where(crossed, jnp.abs(g), 0.0), 0, initial=0.0)
         on_it = jnp.full_like(g, _FOUND)
+        leaps = jnp.zeros_like(keep)
         if c:
+            V, A = (jnp.sum(paths * (now.frame.S * x)[:, None], 2) for x in (now.v, now.a))
+            passing, onward = (system.passing(now.frame.X, x, around) for x in (V, A))
+            # a gap that is deeper than bodies can come within the bracket was not closed there
+            depth = 2 * (passing + onward * (hi - lo)) * (hi - lo) / system.size
+            leaps = crossed & is_gap & (-g_hi > of_guard(depth, jnp.inf) + _JUMP)
+            leaps = jnp.any(crossed, 0) & jnp.all(~crossed | leaps, 0)
             soon = jnp.clip(_SOON * span * jnp.abs(now.gap_rates) / system.size, _DIGITS, _FOUND)
             on_it = jnp.where(is_gap & ~of_guard(s.stance.on, True), of_guard(soon, _FOUND), on_it)
         arrived = jnp.all(~crossed | (jnp.abs(g) <= on_it), 0)
         found = jnp.isfinite(hi) & keep & active & ~long
-        found &= ((hi - lo) <= least) | ((crossing & ~first_half | not_yet) & arrived)
+        found &= ((hi - lo) <= least) | ((crossing & ~first_half | not_yet) & arrived) | leaps
+        # nor does an event count that comes after another
+        dips = jnp.any(dip, 0) & keep & active & ~long & (h > 1e-7 * span) & (found | ~(crossing | locating))
+        found &= ~dips
         # the guard has jumped over zero: so does the step
         jump = found & (nearest > _JUMP)
         found &= ~jump
@@ -299,6 +315,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         g_lo_ = jnp.where(crossing & (s.kept_lo == -1) & ~from_mid, _ILLINOIS * g_lo, g_lo)
         part = jnp.where(crossed, g_lo_ / jnp.where(crossed, g_lo_ - g_hi_, 1.0), 1.0)
         part = jnp.clip(jnp.min(part, 0, initial=1.0), 1e-3, 1 - 1e-3)
+        part = jnp.where((s.tries > _CHORDS) & (s.tries % 2 == 0), 0.5, part)
         h_locate = lo + part * (hi - lo)
 
         event = found | now_at_once
@@ -320,10 +337,9 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             # no further than bodies could come near each other, or than the shortest element
             speed, gain = (jnp.max(jnp.abs(x / sizes), 0, initial=0.0) for x in (now.v, now.a))
             stride = _time_for(jnp.full_like(span, _STRIDE), speed, gain, span)
-            V, A = (jnp.sum(paths * (now.frame.S * x)[:, None], 2) for x in (now.v, now.a))
-            passing, onward = (system.passing(now.frame.X, x, around) for x in (V, A))
             gap = jnp.abs(g[: GUARDS * c : GUARDS]) * system.size
-            room = jnp.where(s.stance.on, finest[0], jnp.maximum(gap, finest[1]))
+            near = jnp.min(jnp.maximum(apart, rounds), 1)  # the nearest corner that might be clipped
+            room = jnp.where(s.stance.on, along, jnp.maximum(gap, jnp.minimum(along, near)))
             stride = jnp.minimum(stride, jnp.min(_time_for(room, passing, onward, span), 0))
         ahead = jnp.minimum(jnp.minimum(h_next, stride), t_end - t1)
         ahead = jnp.where(s.cut, jnp.minimum(ahead, 4 * h), ahead)  # what had to be cut short grows slowly again
@@ -360,10 +376,10 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             fresh=(s.fresh & ~active) | over_it,  # behind a jump, all is looked at anew
             h=h_new,
             h_free=jnp.where(plain, h_next, s.h_free),
-            # where a step towards an event fails, or leads an unarmed guard through its surface, a shorter one comes
-            # first, and the event is bracketed anew from there
-            lo=jnp.where(commit | fail | long, 0.0, lo),
-            hi=jnp.where(commit | s.fresh | fail | long, jnp.inf, hi),
+            # where a step towards an event fails, leads an unarmed guard through its surface, or over a dip, a shorter
+            # one comes first, and the event is bracketed anew from there
+            lo=jnp.where(commit | fail | long | dips, 0.0, lo),
+            hi=jnp.where(commit | s.fresh | fail | long | dips, jnp.inf, hi),
             g_lo=g_lo_,
             g_hi=g_hi_,
             kept_lo=jnp.where(commit, 0, jnp.where(side != 0, side, s.kept_lo)),
@@ -533,7 +549,7 @@ def _dips(g0: Array, g_mid: Array, g1: Array, armed: Array) -> tuple[Array, Arra
     low = g0 - slope**2 / jnp.where(bent, 4 * bend, 1.0)
     positive = (g0 > 0) & (g_mid > 0) & (g1 > 0)
     valley = armed & bent & positive & (where > 0.02) & (where < 0.98)
-    return valley & (low < 0.1 * jnp.minimum(g0, g1)), where
+    return valley & (low < 0.1 * jnp.maximum(g0, g1)), where
 
 
 def _where(condition: Array, a, b):

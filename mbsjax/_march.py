@@ -85,7 +85,7 @@ class _Watch(NamedTuple):
     g: Array  # the guards at the last accepted position,
     rate: Array  # and their rates,
     near: tuple[Array, ...]  # and the elements that each contact might close on,
-    apart: Array  # and which pairs of elements are apart
+    apart: Array  # and the gaps of the pairs of elements that are apart
     clear: Array  # for how long no two bodies can come through each other unseen
     armed: Array  # which have been clear of their surface since their contact last changed
     beyond: Array  # the shortest step that is known to lead beyond an event,

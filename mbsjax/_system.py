@@ -15,7 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from ._gauge import AbstractGauge
 from ._groups import SE2, SE3, AbstractPose, expand, lanewise, one, part, pick, take, wide
@@ -273,10 +273,13 @@ class System(eqx.Module):
 
         return self.each_touch(look, X, *where, active, jnp.broadcast_to(_ELSEWHERE * self.size, active.shape), *apart)
 
-    def pairs_apart(self, lanes: tuple[int, ...]) -> Bool[Array, "c pairs *lanes"]:
-        """Of every contact, no pair of elements apart yet."""
-        most = max((len(touch.pairs[0]) for touch in self.touches), default=0)
-        return jnp.zeros((len(self.layout.holds), most, *lanes), bool)
+    def pairs_apart(self, lanes: tuple[int, ...]) -> Float[Array, "c pairs *lanes"]:
+        """The gaps of the pairs of elements of every contact that are apart: none yet."""
+        return jnp.full((len(self.layout.holds), self._most_pairs, *lanes), -jnp.inf)
+
+    @property
+    def _most_pairs(self) -> int:
+        return max((len(touch.pairs[0]) for touch in self.touches), default=0)
 
     def further(self, X: AbstractPose, where: tuple[Array, ...], w: Array) -> tuple[tuple[Array, ...], Array]:
         """Where every contact is next if it left its element by the end w; `Touch.further`."""
@@ -287,12 +290,18 @@ class System(eqx.Module):
         each = [jnp.broadcast_to(x, where[0].shape) for x in (w, self.size)]
         return self.each_touch(look, X, *where, *each)
 
-    def finest(self, X: AbstractPose) -> tuple[Float[Array, "c *lanes"], Float[Array, "c *lanes"]]:
-        """How far the bodies of every contact can move along each other between two looks, when they touch, and when
-        they do not; within bounds."""
-        sizes = self.each_touch(lambda touch, X_a, X_b: touch.finest, X)
-        touching, apart = (jnp.minimum(x, _LONG * self.size) for x in sizes)
-        return jnp.maximum(touching, _SHORT * self.size), jnp.maximum(apart, _SHORT / 4 * self.size)
+    def finest(self, X: AbstractPose) -> tuple[Float[Array, "c *lanes"], Float[Array, "c pairs *lanes"]]:
+        """How far the bodies of every contact can move along each other between two looks, and near each pair of
+        elements; within bounds."""
+        most = self._most_pairs
+
+        def sizes(touch: Touch, X_a: AbstractPose, X_b: AbstractPose) -> tuple[Array, Array]:
+            along, rounds = touch.finest
+            return along, jnp.pad(rounds, (0, most - rounds.shape[0]), constant_values=jnp.inf)
+
+        along, rounds = self.each_touch(sizes, X)
+        along = jnp.clip(along, _SHORT * self.size, _LONG * self.size)
+        return along, jnp.maximum(rounds, _SHORT / 4 * self.size)
 
     def around(self, X: AbstractPose) -> tuple[Array, Array]:
         """How far the profiles of every contact reach around which centers."""

@@ -92,8 +92,8 @@ class Touch(eqx.Module):
         """What is watched: the gap to the closest elements, or to those that have come to overlap since these were
         `apart` (of an active contact, elsewhere: at least `radius` from where it is, or beyond a hollow corner); how
         far the places of an active contact are from the ends of their elements; where the contact is, and where the
-        closest elements are, each as elements and places; and which pairs are apart now, padded as `apart`
-        is: none, where nothing is known of them."""
+        closest elements are, each as elements and places; and the gaps of the pairs that are apart now,
+        padded as `apart` is: none, where nothing is known of them."""
         here = self.meet(X, e1, e2, s1, s2)
         first, second = self.pairs
         n = len(first)
@@ -107,7 +107,7 @@ class Touch(eqx.Module):
             radius=jnp.where(on, radius, -1.0),
             apart=None if apart is None else apart[:n],
         )
-        outside = outside[:0] if apart is None else jnp.pad(outside, (0, apart.shape[0] - n))
+        outside = outside[:0] if apart is None else jnp.pad(outside, (0, apart.shape[0] - n), constant_values=-jnp.inf)
         ends = []
         for shape, s in ((self.A, here.s1), (self.B, here.s2)):
             ends += [jnp.ones_like(s)] * 2 if shape.endless else [s, 1 - s]
@@ -160,9 +160,9 @@ class Touch(eqx.Module):
 
     @property
     def finest(self) -> tuple[Array, Array]:
-        """How far bodies that touch can move along each other without missing anything between two looks: the length of
-        the shortest element; and bodies that do not, also no further than half the radius that a corner meets."""
-        shortest, corners, rounds = [], [], []
+        """How far bodies can move along each other without missing anything between two looks: the length of the
+        shortest element; and near two elements that are round, corners included, half of their radii."""
+        shortest, radii = [], []
         for shape in (self.A, self.B):
             row = shape.rows
             curved = jnp.abs(row.radius) * jnp.minimum(jnp.abs(row.turn), 1.0)
@@ -170,11 +170,9 @@ class Touch(eqx.Module):
             along = jnp.where(lines, row.length, curved)
             shortest.append(jnp.min(jnp.where(along > 0, along, jnp.inf)))
             plain = ~lines & (np.array(shape.groups) < 0)
-            corners.append(jnp.any(plain & shape.there & (row.radius == 0)))
-            rounds.append(jnp.min(jnp.where(plain & shape.there & (row.radius >= 0), row.radius, jnp.inf)))
-        clips = [jnp.where(corner, other / 2, jnp.inf) for corner, other in zip(corners, reversed(rounds))]
-        along = jnp.minimum(*shortest)
-        return along, jnp.minimum(along, jnp.minimum(*clips))
+            radii.append(jnp.where(plain & shape.there & (row.radius >= 0), row.radius, jnp.inf))
+        first, second = self.pairs
+        return jnp.minimum(*shortest), (radii[0][first] + radii[1][second]) / 2
 
     def on(self, e1: Array, e2: Array, w: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
         """The elements after a place has left its element by one of four ends (w: 1, 2 those of the first profile's,

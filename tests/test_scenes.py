@@ -27,7 +27,10 @@ def scene(vertices, size, restitution, start, throw=(0.0, 0.0)) -> dict[str, np.
 
 # scenes that share a program with random ones, and when they are looked at
 CHOSEN = {
-    "polygon": {"thrown into a corner": (scene(ROOM, 0.2, 0.8, (0.0, 0.0), (2.48, -1.27)), HORIZON)},
+    "polygon": {
+        "thrown into a corner": (scene(ROOM, 0.2, 0.8, (0.0, 0.0), (2.48, -1.27)), HORIZON),
+        "a wall is grazed beside another": (scenes("room", 2247, 1).drawing, HORIZON),
+    },
     "open": {
         "0.009 from the end": (scene(FLOOR, 0.1, 1.0, (0.991, 1.1)), 0.6),
         "0.024 from the end": (scene(FLOOR, 0.1, 1.0, (0.976, 1.1)), 0.6),
@@ -79,6 +82,13 @@ def test_a_disc_thrown_into_the_corner_of_a_room_meets_floor_and_wall():
     np.testing.assert_allclose(found.t[0, :2], [floor, 0.8 / 2.48], atol=1e-12)
     assert found.element[0, :2].tolist() == [6, 4] and not judged(answer, found).wrong.any()
     assert np.all(np.abs(found.position[0, :2]) < 0.8)
+
+
+@pytest.mark.slow
+def test_a_wall_that_was_never_the_closest_is_met():
+    """The disc has just left one wall, meets the next one, and would be out of it again before the step ends."""
+    _, answer, found = played("polygon")["a wall is grazed beside another"]
+    assert found.element[0, 3:5].tolist() == [4, 2] and not judged(answer, found).wrong.any()
 
 
 @pytest.mark.slow

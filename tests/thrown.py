@@ -65,7 +65,7 @@ class Simulated(NamedTuple):
 
 
 @cache
-def program(structure: str, max_steps: int = 600):
+def program(structure: str):
     """Simulates scenes of a structure side by side, up to a time for each."""
 
     def run(p, until) -> Simulated:
@@ -73,7 +73,7 @@ def program(structure: str, max_steps: int = 600):
         angle, spin = p.get("turn", jnp.zeros(2))
         q, v = (jnp.stack([x, *y]) for x, y in ((angle, p["start"]), (spin, p["throw"])))
         start = mbs.State(q, v, jnp.zeros(()))
-        sol = mbs.simulate(mech, start, until, ts=until[None], max_steps=max_steps, max_events=MOST + 8, throw=False)
+        sol = mbs.simulate(mech, start, until, ts=until[None], max_steps=600, max_events=MOST + 8, throw=False)
         e = sol.events
         order = jnp.array([1, 2, 0])
         return Simulated(

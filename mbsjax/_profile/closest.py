@@ -21,7 +21,6 @@ from .outline import Outline
 _STEPS = 5  # of Newton's method on a curve, from a neighbouring place; the last two carry derivatives
 _STRIDE = 0.15  # of a curve's coordinate, the longest step
 _SLACK = 1e-9  # a place counts as on its element if its coordinate is outside [0, 1] by less
-_STEEP = 10.0  # elements are prolonged beyond a hollow corner by this many times the overlap
 _DEEP = 0.02  # of the size of the profiles: elements that overlap by more, and were never apart, lie behind each other
 _OVERLAP = 1e-9  # of the size of the profiles: elements that overlap by less touch
 
@@ -79,11 +78,12 @@ def closest(
     same: Bool[Array, " pairs"] | None = None,
     skip: Float[Array, "2"] | None = None,
     radius: Float[Array, ""] | None = None,
-    apart: Bool[Array, " pairs"] | None = None,
+    apart: Float[Array, " pairs"] | None = None,
     anywhere: bool = False,
-) -> tuple[Pairing, Bool[Array, " pairs"]]:
-    """The pair of elements with the shortest common normal, its gap infinite where there is none; and which pairs are
-    apart, each on the outer side of the other, whether or not a common normal meets them.
+) -> tuple[Pairing, Float[Array, " pairs"]]:
+    """The pair of elements with the shortest common normal, its gap infinite where there is none; and the gaps of the
+    pairs that are apart, each on the outer side of the other, whether or not a common normal meets them; those of the
+    others are minus infinity.
 
     A body that does not overlap another is as far from it as the shortest common normal is long, whichever side it
     points to: it begins outside both. So the shortest one is the true one, and where bodies overlap
@@ -109,7 +109,7 @@ def closest(
     ranges = [(s >= -_SLACK) & (s <= 1 + _SLACK) for _, _, s in places]
     beyond = good & ~(ranges[0] & ranges[1])
     for (shape, e, s), inside in zip(places, ranges):
-        beyond &= inside | (shape.overrun(e, s) <= -_STEEP * found.gap)
+        beyond &= inside | (found.gap <= -shape.behind(e, s))
     for inside in () if anywhere else ranges:
         good &= inside
     plain = np.array([A.groups[i] < 0 and B.groups[j] < 0 for i, j in zip(*pairs)], dtype=bool)
@@ -122,14 +122,16 @@ def closest(
     if apart is not None:
         assert radius is not None
         # behind a hollow corner no normal meets an element: there one has passed the surface that goes on from it
-        entered = apart & (found.gap <= 0)
+        entered = (apart > -jnp.inf) & (found.gap <= 0)
         good |= entered & beyond
         good &= entered | outside | (((radius < 0) | ~plain) & (found.gap > -_DEEP * size))
         score = jnp.where(entered, found.gap, score)
     score = jnp.where(good, score, jnp.inf)
     k = jnp.argmin(score)
     best = meet(A, B, X, e1[k], e2[k], found.s1[k], found.s2[k])
-    return Pairing(e1[k], e2[k], best.s1, best.s2, jnp.where(good[k], best.gap, jnp.inf)), outside
+    return Pairing(e1[k], e2[k], best.s1, best.s2, jnp.where(good[k], best.gap, jnp.inf)), jnp.where(
+        outside, found.gap, -jnp.inf
+    )
 
 
 def _is_common(a: Place, b: Place, X: SE2, gap: Array, size: Array) -> Array:

@@ -13,6 +13,7 @@ from .base import AbstractCurve, AbstractElement, AbstractPlain, Place, Row, pla
 
 
 SMOOTH = 1e-9  # a corner that turns less has no extent
+_STEEP = 10.0  # elements are prolonged beyond a hollow corner by this many times the overlap
 
 
 class Outline(eqx.Module):
@@ -100,15 +101,20 @@ class Outline(eqx.Module):
         center = (jnp.max(places, 0) + jnp.min(places, 0)) / 2
         return center, jnp.max(jnp.hypot(*(places - center).T))
 
-    def overrun(self, e: Int[Array, " k"], s: Float[Array, " k"]) -> Float[Array, " k"]:
-        """How far places lie beyond the ends of their elements, where the boundary goes on with a hollow corner;
-        infinitely far beyond other ends."""
+    def behind(self, e: Int[Array, " k"], s: Float[Array, " k"]) -> Float[Array, " k"]:
+        """By how much bodies overlap, at least, that have come through the boundary at places beyond the ends of
+        elements: there it goes on with a hollow corner, behind which an element is prolonged, a concave arc by its
+        tangent. Infinitely, at other ends; but a point has been met whatever the direction."""
         row = self.rows
         long = jnp.where(np.array(self.lines), row.length, jnp.abs(row.radius * row.turn))
         hollow = np.array(self.corners) & (row.turn < -SMOOTH)
         before, after = jnp.roll(hollow, 1), jnp.roll(hollow, -1)  # no chain begins or ends with a corner of its own
         goes_on = jnp.where(s > 1, after[e], before[e]) & (long[e] > 0)
-        return jnp.where(goes_on, jnp.maximum(s - 1, -s) * long[e], jnp.inf)
+        far = jnp.maximum(s - 1, -s) * long[e]
+        concave = row.radius[e] < 0
+        inward = jnp.where(concave, far**2 / (2 * jnp.where(concave, -row.radius[e], 1.0)), 0.0)
+        point = ~np.array(self.lines) & (np.array(self.groups) < 0) & (row.radius == 0)
+        return jnp.where(point[e], 0.0, jnp.where(goes_on, jnp.maximum(far / _STEEP, inward), jnp.inf))
 
     @property
     def beside(self) -> Bool[Array, "n n"]:
