@@ -294,7 +294,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         if c:
             V, A = (jnp.sum(paths * (now.frame.S * x)[:, None], 2) for x in (now.v, now.a))
             passing, onward = (system.passing(now.frame.X, x, around) for x in (V, A))
-            # a gap that is deeper than bodies can come within the bracket was not closed there
+            # a gap that is deeper than bodies can come within the bracket was not closed there: chords lead nowhere
             depth = 2 * (passing + onward * (hi - lo)) * (hi - lo) / system.size
             leaps = crossed & is_gap & (-g_hi > of_guard(depth, jnp.inf) + _JUMP)
             leaps = jnp.any(crossed, 0) & jnp.all(~crossed | leaps, 0)
@@ -302,7 +302,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             on_it = jnp.where(is_gap & ~of_guard(s.stance.on, True), of_guard(soon, _FOUND), on_it)
         arrived = jnp.all(~crossed | (jnp.abs(g) <= on_it), 0)
         found = jnp.isfinite(hi) & keep & active & ~long
-        found &= ((hi - lo) <= least) | ((crossing & ~first_half | not_yet) & arrived) | leaps
+        found &= ((hi - lo) <= least) | ((crossing & ~first_half | not_yet) & arrived)
         # nor does an event count that comes after another
         dips = jnp.any(dip, 0) & keep & active & ~long & (h > 1e-7 * span) & (found | ~(crossing | locating))
         found &= ~dips
@@ -315,7 +315,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         g_lo_ = jnp.where(crossing & (s.kept_lo == -1) & ~from_mid, _ILLINOIS * g_lo, g_lo)
         part = jnp.where(crossed, g_lo_ / jnp.where(crossed, g_lo_ - g_hi_, 1.0), 1.0)
         part = jnp.clip(jnp.min(part, 0, initial=1.0), 1e-3, 1 - 1e-3)
-        part = jnp.where((s.tries > _CHORDS) & (s.tries % 2 == 0), 0.5, part)
+        part = jnp.where(leaps | ((s.tries > _CHORDS) & (s.tries % 2 == 0)), 0.5, part)
         h_locate = lo + part * (hi - lo)
 
         event = found | now_at_once

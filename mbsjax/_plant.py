@@ -24,7 +24,7 @@ from ._inertia import AbstractInertia, inertia, turned
 from ._linalg import definite, product, saddle
 from ._mechanism import Mechanism
 from ._system import second
-from ._trees import Function, as_function
+from ._trees import Function, as_function, once
 
 
 class Stance(NamedTuple):
@@ -130,6 +130,7 @@ class Plant(eqx.Module):
 
     # positions --------------------------------------------------------------------------------------------------------
 
+    @once
     def _geometry(self, q: Array, t: Array, stance: Stance):
         """Twists, rows of the constraints, their drift; and poses, residuals, gaps, slopes."""
         problem, system = self.problem, self.problem.system
@@ -148,6 +149,7 @@ class Plant(eqx.Module):
             drift = jnp.concatenate([drift, jnp.zeros((len(rigid), *t.shape))])
         return (S, C, drift, slopes), (X, r, gaps)
 
+    @once
     def _frame(self, q: Array, parts: tuple, more: tuple) -> Frame:
         (S, C, drift, slopes), (X, r, gaps) = parts, more
         I = self.inertia.seen(X)  # noqa: E741
@@ -179,6 +181,7 @@ class Plant(eqx.Module):
 
         return solution
 
+    @once
     def project(self, q: Array, t: Array, stance: Stance) -> Array:
         """q put back on the constraints, by one Newton step: good where it is off by an integration error."""
         q = self.problem.place(self.problem.system.retract(q, jnp.zeros((len(self.names[0]), *t.shape))), t)
@@ -248,6 +251,7 @@ class Plant(eqx.Module):
         """The momenta of the freedoms that are not driven."""
         return jnp.sum(pick(frame.M, self.problem.unknown) * v[None], 1)
 
+    @once
     def instant(self, t: Array, q: Array, p: Array, stance: Stance) -> Instant:
         """Velocities, accelerations, forces and the canonical right-hand side."""
         problem, system, lanes = self.problem, self.problem.system, t.ndim

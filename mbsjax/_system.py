@@ -26,6 +26,7 @@ from ._profile.base import Row
 from ._profile.closest import Pairing
 from ._topology import Topology
 from ._touch import Mode, Touch, touch
+from ._trees import once
 
 
 Turns = Any  # (cosines, sines) of all bodies in the plane; phi of all joints in space
@@ -263,6 +264,7 @@ class System(eqx.Module):
 
         return self.each_touch(gap, X, mode.e1, mode.e2, mode.s1, mode.s2)
 
+    @once
     def sights(
         self, X: AbstractPose, where: tuple[Array, ...], active: Array, *apart: Array
     ) -> tuple[Array, Array, list, tuple, Array]:

@@ -1,5 +1,7 @@
-"""Trees of numbers and functions, without derivatives or with all their numbers as leaves."""
+"""Trees of numbers and functions, without derivatives or with all their numbers as leaves; functions of them, traced
+once."""
 
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -11,6 +13,13 @@ from ._precision import is_concrete
 def frozen(tree: Any) -> Any:
     """The tree without derivatives."""
     return jax.tree_util.tree_map(lambda x: jax.lax.stop_gradient(x) if eqx.is_array(x) else x, tree)
+
+
+def once(f: Callable) -> Any:
+    """A function of trees that is traced once for each structure of its arguments, however often a program calls it:
+    with its batching and its derivatives, that is half of the time before compiling. Compiled, it is as if it had been
+    written out."""
+    return eqx.filter_jit(f)
 
 
 class Function(eqx.Module):

@@ -179,8 +179,17 @@ def polynomial_rho(a):
     return np.where(on, 1 + 2 * a**2 - 2 * a**3 + a**4 / 2, 1.0), np.where(on, 4 * a - 6 * a**2 + 2 * a**3, 0.0)
 
 
-@pytest.mark.parametrize("kind", ["roller", "knife", "flat"])
-@pytest.mark.parametrize("cam,rho", [(cosine_cam, cosine_rho), (polynomial_cam, polynomial_rho)])
+@pytest.mark.parametrize(
+    "cam,rho,kind",
+    [
+        (cosine_cam, cosine_rho, "roller"),
+        pytest.param(cosine_cam, cosine_rho, "knife", marks=pytest.mark.long),
+        (cosine_cam, cosine_rho, "flat"),
+        pytest.param(polynomial_cam, polynomial_rho, "roller", marks=pytest.mark.long),
+        (polynomial_cam, polynomial_rho, "knife"),
+        pytest.param(polynomial_cam, polynomial_rho, "flat", marks=pytest.mark.long),
+    ],
+)
 def test_cam_with_hollow_flanks(cam, rho, kind):
     """Haug Examples 3.4.3 (roller), 3.4.4 (flat face), 3.4.5 (point), and Problem 3.4.7. The roller, of radius 1/4,
     fits into the flanks. The flat face would bridge them: it is followed from the top of the cam until it is about to

@@ -81,7 +81,7 @@ def spatial_from(p):
 SPATIAL = jnp.asarray(np.random.default_rng(1).normal(size=(8, 6)) * 1e-2)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_spatial_point_velocity_and_acceleration_in_all_frames():
     """In reverse mode alone: in space, one of the two programs takes minutes to compile."""
     value, _, reverse = readings(spatial_from, lambda p: mbs.constant_speed(2.0, 1.5), "rod", (0.05, 0.02, 0.01))

@@ -134,7 +134,7 @@ def test_listing_of_the_polynomial_cam(listed):
     assert lines == [66, 75, 84, 94, 104, 113, 213, 214, 235]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_listed_polynomial_cam_lifts_its_follower(listed):
     """A little more than a turn at the 50 rad/s of the file, against the envelope of the rollers; it begins where the
     last arc of the cam goes over to the first. Elements change where their common normal meets the follower's line."""

@@ -289,7 +289,7 @@ def test_bars_of_the_contact_chart_are_between_events(sol):
     assert [(m.get_label(), m.get_xdata()[0]) for m in marks] == [(e.kind, e.t) for e in sol.events.list(sol.mech)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_contact_chart_of_pawls_that_drop():
     motion = mbs.kinematics(ratchet(), {"A": Swing(jnp.asarray(0.34))}, jnp.linspace(0.0, 6 * jnp.pi, 601))
     fits(plots.contacts(motion), motion)

@@ -207,6 +207,7 @@ def knock_slopes(p):
     return np.stack([(knock_dates(p + d) - knock_dates(p - d)) / 2e-5 for d in steps], 1)
 
 
+@pytest.mark.long
 def test_identification():
     names = told("identification")
     truth, sigma = np.array([1.0, -0.2, 0.7]), 1e-3

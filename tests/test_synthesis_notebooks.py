@@ -35,7 +35,7 @@ def test_spline_cam_keeps_contact_where_the_cam_of_the_thesis_jumps(tmp_path):
     assert radius.min() == pytest.approx(names["low"] - names["r"], abs=1e-3) and (tmp_path / "spline_cam.dxf").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_path_is_found_with_the_mechanism_itself():
     names = told("synthesis_path")
     found, data = names["found"], case("syn_path_case3_18pt_0.05")

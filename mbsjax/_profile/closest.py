@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._groups import SE2
-from .._trees import frozen
+from .._trees import frozen, once
 from .base import Place, Row
 from .outline import Outline
 
@@ -43,6 +43,7 @@ class Pairing(NamedTuple):
     gap: Float[Array, ""]
 
 
+@once
 def meet(
     A: Outline, B: Outline, X: SE2, e1: Int[Array, ""], e2: Int[Array, ""], s1: Float[Array, ""], s2: Float[Array, ""]
 ) -> Meeting:
