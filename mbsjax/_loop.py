@@ -261,12 +261,16 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         # at once: forces that pull, and contacts that approach where they begin
         exempt = of_guard(s.exempt, False)
         at_once = s.fresh & ((s.armed & negative & ~exempt) | (is_force & (g < -_NOISE)))
+        sinks = no
         if c:
             rates, onward = now.gap_rates, now.gap_rates_dot
             touching = (jnp.abs(g) <= _NOISE) & is_gap & ~exempt & ~s.armed & ~of_guard(s.stance.on, True)
             slow = 1e-9 * jnp.maximum(jnp.maximum(rest_speed, rest_share * s.fastest), 1e-300)
             falling = (rates < -slow) | ((rates <= slow) & (onward < 0))
             at_once = at_once | (s.fresh & touching & of_guard(falling, False))
+            # a contact that has opened and comes back before it has left its surface: let it be looked at anew
+            back = too_long & is_gap & (jnp.abs(s.g) <= _NOISE) & ~exempt & ~of_guard(s.stance.on, True)
+            sinks = jnp.any(back & of_guard(s.rates < -2 * slow, False), 0) & keep & active
         # a guard may dip below zero on the way, and so may the gap of a pair of elements that was never the closest
         clear = ~s.stance.on[:, None] & (s.apart > _NOISE * system.size)
         begins, halfway, ends, leaving = (
@@ -373,7 +377,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             rates=jnp.where(reached, now.gap_rates, s.rates),
             armed=jnp.where(plain | (s.fresh & active), (s.armed & ~missed) | (g > noise), s.armed),
             exempt=s.exempt & ~(plain & (h > 0)),
-            fresh=(s.fresh & ~active) | over_it,  # behind a jump, all is looked at anew
+            fresh=(s.fresh & ~active) | over_it | sinks,  # behind a jump, all is looked at anew
             h=h_new,
             h_free=jnp.where(plain, h_next, s.h_free),
             # where a step towards an event fails, leads an unarmed guard through its surface, or over a dip, a shorter

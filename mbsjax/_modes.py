@@ -96,8 +96,8 @@ def watch(
     q: Float[Array, "nq *lanes"],
     v: Float[Array, "nv *lanes"],
     span: Array,
-    *apart: Bool[Array, "c pairs *lanes"],
-) -> tuple[Float[Array, "c 6 *lanes"], Mode, tuple[Array, ...], Bool[Array, "c pairs *lanes"]]:
+    *apart: Float[Array, "c pairs *lanes"],
+) -> tuple[Float[Array, "c 6 *lanes"], Mode, tuple[Array, ...], Float[Array, "c pairs *lanes"]]:
     """The switching functions, positive as long as nothing happens; the mode with the contacts where they are; the
     elements, with places on them, that an event of the first kind would be on; and which pairs of elements are apart,
     where `apart` are those that were at the last position, if that is known.

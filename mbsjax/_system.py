@@ -277,7 +277,7 @@ class System(eqx.Module):
 
     def pairs_apart(self, lanes: tuple[int, ...]) -> Float[Array, "c pairs *lanes"]:
         """The gaps of the pairs of elements of every contact that are apart: none yet."""
-        return jnp.full((len(self.layout.holds), self._most_pairs, *lanes), -jnp.inf)
+        return jnp.full((len(self.layout.holds), self._most_pairs, *lanes), -jnp.inf, self.size.dtype)
 
     @property
     def _most_pairs(self) -> int:
