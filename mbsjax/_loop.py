@@ -357,6 +357,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         # what is written down
         missed = over_it & crossed
         order_ = jnp.where(crossed & found, part_of(g_lo, g_hi), jnp.inf)
+        if c:  # of several at one time, those that close
+            order_ = order_ - jnp.where(is_gap & ~of_guard(s.stance.on, True), 1.0, 0.0)
         order_ = jnp.where(at_once & now_at_once, -1.0 + jnp.where(is_force, 0.0, -1.0), order_)
         order_ = jnp.where(too_long & stuck_at, 0.0, order_)
         guard = jnp.argmin(order_, 0) if count else jnp.zeros_like(s.steps)
