@@ -269,8 +269,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             falling = (rates < -slow) | ((rates <= slow) & (onward < 0))
             at_once = at_once | (s.fresh & touching & of_guard(falling, False))
             # a contact that has opened and comes back before it has left its surface: let it be looked at anew
-            back = too_long & is_gap & (jnp.abs(s.g) <= _NOISE) & ~exempt & ~of_guard(s.stance.on, True)
-            sinks = jnp.any(back & of_guard(s.rates < -2 * slow, False), 0) & keep & active
+            sunk = too_long & is_gap & (jnp.abs(s.g) <= _NOISE) & ~exempt & ~of_guard(s.stance.on, True)
+            sinks = jnp.any(sunk & of_guard(s.rates < -2 * slow, False), 0) & keep & active
         # a guard may dip below zero on the way, and so may the gap of a pair of elements that was never the closest
         clear = ~s.stance.on[:, None] & (s.apart > _NOISE * system.size)
         begins, halfway, ends, leaving = (

@@ -18,7 +18,7 @@ MOST = 16  # events that are looked for in a scene
 SLOWEST = 3e-3  # an impact that is slower ends a scene,
 CLOSE = 1e-7  # and so do two events that are nearer to each other, and a foot that is nearer to an element's end,
 GRAZING = 1e-3  # a part of the speed: an impact that is more oblique,
-GROWTH = 1e2  # and an event whose time depends on the start by more than this
+GROWTH = 1e3  # and an event whose time depends on the start by more than this
 TINY = 1e-10  # the change of the start that tells this
 
 real = np.longdouble
