@@ -32,9 +32,9 @@ _HOP = 16  # times that noise: bounces that are less high are not resolved; thei
 REST = 2e-5  # of the fastest impact so far: bodies that part more slowly stay together, unless a speed is given
 SERIES = 0.01  # of the time covered: bouncing that would last longer is no series
 _TRIES = 96  # a step that has not come about after so many attempts will not
-_FOUND = 3e-14  # a guard nearer to zero is on it; a gap that closes slowly must be so near
-_SOON = 1e-13  # that it closes within this part of the time covered, if numbers tell that apart,
-_DIGITS = 3e-17
+_FOUND = 3e-14  # a guard nearer to zero is on it; a gap must be so near
+_SOON = 1e-14  # that it closes within this part of the time covered, and
+_DIGITS, _MET = 3e-17, 3e-15  # no nearer than numbers tell apart, no further than this: later events inherit the error
 _JUMP = 1e-6  # a guard that changes its sign by more than this in no time did not pass through zero
 _ILLINOIS = 0.5
 _CHORDS = 8  # attempts after which every other one halves the bracket
@@ -302,7 +302,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             depth = 2 * (passing + onward * (hi - lo)) * (hi - lo) / system.size
             leaps = crossed & is_gap & (-g_hi > of_guard(depth, jnp.inf) + _JUMP)
             leaps = jnp.any(crossed, 0) & jnp.all(~crossed | leaps, 0)
-            soon = jnp.clip(_SOON * span * jnp.abs(now.gap_rates) / system.size, _DIGITS, _FOUND)
+            soon = jnp.clip(_SOON * span * jnp.abs(now.gap_rates) / system.size, _DIGITS, _MET)
             on_it = jnp.where(is_gap & ~of_guard(s.stance.on, True), of_guard(soon, _FOUND), on_it)
         arrived = jnp.all(~crossed | (jnp.abs(g) <= on_it), 0)
         found = jnp.isfinite(hi) & keep & active & ~long

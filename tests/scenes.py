@@ -307,10 +307,16 @@ def _struck(scenes: Scenes, q: np.ndarray, v: np.ndarray, element: np.ndarray) -
     return v + np.stack([*(impulse * normal.T), impulse * lever / scenes.inertia], 1), -rate
 
 
-def _followed(scenes: Scenes, v0: np.ndarray) -> Answer:
+def _moved(scenes: Scenes, by: float) -> Scenes:
+    """The same scenes, started elsewhere, by that much, and faster, by that part."""
+    position = scenes.position.astype(real) + by * np.array([1, 1, -1], real)
+    return scenes._replace(position=position, velocity=scenes.velocity.astype(real) * (1 + by * np.array([1, -1, 1])))
+
+
+def _followed(scenes: Scenes) -> Answer:
     n, m = scenes.walls.along.shape
     meets = rod_meets if scenes.rod else disc_meets
-    q, v = scenes.position.astype(real), v0.copy()
+    q, v = scenes.position.copy(), scenes.velocity.copy()
     t, hit, live = np.zeros(n, real), np.full(n, -1), np.ones(n, bool)
     count, until = np.zeros(n, int), np.full(n, HORIZON, real)
     times, elements = np.full((n, MOST), np.inf, real), np.full((n, MOST), -1)
@@ -345,9 +351,9 @@ def _followed(scenes: Scenes, v0: np.ndarray) -> Answer:
     return Answer(times, elements % m, np.where(elements < 0, -1, elements // m), count, until, q, v, until)
 
 
-def _ended(scenes: Scenes, v0: np.ndarray, answer: Answer, count: np.ndarray, until: np.ndarray) -> list[np.ndarray]:
+def _ended(scenes: Scenes, answer: Answer, count: np.ndarray, until: np.ndarray) -> list[np.ndarray]:
     """Position and velocity at a time, after the first impacts of an answer."""
-    t, q, v = np.zeros(len(count), real), scenes.position.astype(real), v0
+    t, q, v = np.zeros(len(count), real), scenes.position, scenes.velocity
     element = answer.element + answer.end * scenes.walls.along.shape[1]
     for k in range(MOST):
         on = k < count
@@ -360,8 +366,8 @@ def _ended(scenes: Scenes, v0: np.ndarray, answer: Answer, count: np.ndarray, un
 
 def solve(scenes: Scenes) -> Answer:
     """The impacts of all scenes, up to where they are sure; there, half-way to what is not, the answer ends."""
-    starts = [scenes.velocity.astype(real) * (1 + s * TINY * np.array([1, -1, 1], real)) for s in (0, 1)]
-    one, two = (_followed(scenes, v0) for v0 in starts)
+    starts = [_moved(scenes, by) for by in (0.0, TINY)]
+    one, two = (_followed(x) for x in starts)
     n, lanes = len(one.count), np.arange(len(one.count))
     known = np.isfinite(one.t) & np.isfinite(two.t)
     moved = np.abs(np.where(known, two.t, np.inf) - np.where(known, one.t, 0))
@@ -370,7 +376,7 @@ def solve(scenes: Scenes) -> Answer:
     times = np.concatenate([np.zeros((n, 1), real), one.t, np.full((n, 1), np.inf, real)], 1)
     beyond = np.where(count < one.count, times[lanes, count + 1], one.until)
     until = np.where(beyond >= HORIZON, HORIZON, (times[lanes, count] + beyond) / 2)
-    (q, v), other = (_ended(scenes, v0, x, count, until) for v0, x in zip(starts, (one, two)))
+    (q, v), other = (_ended(x, found, count, until) for x, found in zip(starts, (one, two)))
     spread = sum(np.max(np.abs(x - y), 1) for x, y in zip((q, v), other)) / TINY
     fill = lambda x, none: np.where(np.arange(MOST) < count[:, None], x, none)
     number = scenes.walls.number[np.maximum(one.element, 0)]
