@@ -16,7 +16,7 @@ test: $(STAMP) browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
 test-long: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --durations=15 -m long
+	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m long
 
 # The viewer is tested in Chromium; where there is none and Debian's packages cannot be had, its tests are skipped.
 .PHONY: browser

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._precision import as_float
+from ._precision import as_float, is_concrete
 
 
 class Choice(eqx.Module):
@@ -38,6 +38,8 @@ class Choice(eqx.Module):
         self.counts = tuple(x.size for x in parts)
         self.names = tuple(label for name, x in zip(where, parts) for label in labels(name, x.shape))
         self.values = jnp.concatenate([x.reshape(-1) for x in parts])
+        if not is_concrete(self.values):
+            raise ValueError("studies and tasks look at values: make them outside jit, vmap and grad, call them within")
         for i, part in zip(self.places, parts):
             leaves[i] = part
         self.arrays, self.others = eqx.partition(tuple(leaves), lambda x: isinstance(x, jax.Array | np.ndarray))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._precision import as_float
+from ._precision import as_float, is_concrete
 
 
 class AbstractGoal(eqx.Module):
@@ -156,13 +156,13 @@ class Within(eqx.Module):
 
 def _limit(given: Any, without: float, side: str) -> Array:
     found = jnp.asarray(without if given is None else given, float)
-    if bool(jnp.any(jnp.isnan(found))):
+    if is_concrete(given) and given is not None and np.any(np.isnan(given)):
         raise ValueError(f"the {side} limit of a condition must be numbers, got {given!r}")
     return found
 
 
 def _positive(x: Any, what: str) -> Array:
     found = as_float(x, what)
-    if found.ndim or not float(found) > 0:
+    if found.ndim or (is_concrete(x) and not x > 0):
         raise ValueError(f"{what} must have a positive number for its weight or scale, got {x!r}")
     return found

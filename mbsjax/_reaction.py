@@ -1,21 +1,25 @@
 """What joints transmit, by the principle of virtual displacements: a joint is given the freedoms that it does not have,
 all of them driven to stay at zero, and what those drivers push with is the reaction (thesis 3.6.2, for any joint)."""
 
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.tree_util import tree_map
 from jaxtyping import Array, Float
 
 from . import frames
 from ._drive import Hold, Problem
+from ._force.base import Moment
+from ._force.load import Load
 from ._groups import SE2
 from ._joint.base import AbstractPair, AbstractPlanarPair
 from ._mechanism import Mechanism
 from ._plant import Plant, Stance, plant as make_plant
 from ._system import system
+from ._trees import Function
 
 
 class Reaction(NamedTuple):
@@ -82,6 +86,20 @@ class _ReleasedSpatial(AbstractPair):
         return jnp.concatenate([self.pair.retract(q[:-6], d[:-6]), q[-6:] + d[-6:]])
 
 
+class _Unreleased(eqx.Module):
+    """A function of a moment that is told of the mechanism as it is, without what was released."""
+
+    function: Function
+    plant: Plant
+    in_q: tuple[int, int] = eqx.field(static=True)  # from where to where the released coordinates are
+    in_v: tuple[int, int] = eqx.field(static=True)
+
+    def __call__(self, t: Array, at: Moment) -> Any:
+        q, v = (jnp.delete(x, np.arange(*where)) for x, where in ((at.q, self.in_q), (at.v, self.in_v)))
+        X, _, S = self.plant.problem.system.placed(q)
+        return self.function(t, self.plant.moment(t, q, v, X, S))
+
+
 def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: Array, stance: Stance) -> Reaction:
     """The reaction of a joint along a motion."""
     joint = mech.joint(name)
@@ -95,10 +113,14 @@ def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: A
         (kind(joint.pair), jnp.concatenate([joint.start, jnp.zeros(rows)])),  # pyright: ignore
     )
     contacts = tuple(c.moving(None) for c in mech.contacts)
-    loose = eqx.tree_at(lambda m: (m.joints[i], m.contacts), mech, (released, contacts))
     after_q, after_v = mech.stored(name)[-1] + 1 if joint.pair.rest else None, mech.freedoms(name)
     at_q = sum(len(j.pair.rest) for j in mech.joints[: i + 1]) if after_q is None else after_q
     at_v = sum(len(j.pair.coordinates) for j in mech.joints[: i + 1]) if not after_v else after_v[-1] + 1
+    # those of the plant: the numbers that they have closed over are leaves, of a batch too
+    whole = lambda x: isinstance(x, Function)
+    unreleased = lambda x: _Unreleased(x, plant, (at_q, at_q + rows), (at_v, at_v + rows)) if whole(x) else x
+    forces = tuple(tree_map(unreleased, f, is_leaf=whole) if isinstance(f, Load) else f for f in plant.forces)
+    loose = eqx.tree_at(lambda m: (m.joints[i], m.contacts, m.forces), mech, (released, contacts, forces))
     old = plant.problem
     shift = lambda k, at: k if k < at else k + rows
     problem = Problem(

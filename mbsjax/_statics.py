@@ -243,11 +243,11 @@ def _rest_forces(
 
 @eqx.filter_jit
 def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: Array, max_steps: int, driven: bool):
-    plant_, system = frozen(plant), plant.problem.system
+    plant_, q0, t_ = frozen((plant, q0, t))
+    system = plant_.problem.system
     m, n, c = plant.row_sizes.shape[0], len(plant.problem.unknown), len(plant.laws)
     first = m - int(plant.rigid.sum())
     rigid = np.flatnonzero(plant.rigid)
-    t_ = frozen(t)
 
     def place(q: Array, y: Array) -> Array:
         return system.retract(q, plant_.spread(y * plant_.columns, jnp.zeros(len(plant_.problem.columns))))
@@ -315,8 +315,8 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
     stance = settled(q0, first_stance(plant_, flags, q0))
     weight = jnp.sum(plant_.inertia.mass) * jnp.sqrt(jnp.sum(plant_.gravity**2)) * system.size
     start, _, _ = _rest_forces(plant_, q0, jnp.zeros(n), jnp.zeros(m), stance, t_, driven)
-    size = frozen(jnp.max(jnp.abs(start), initial=0.0) + weight + 1e-300)  # of the forces, to judge what is left
-    state = (frozen(q0), frozen(stance), jnp.zeros((), int), ~closed, jnp.ones(()))
+    size = jnp.max(jnp.abs(start), initial=0.0) + weight + 1e-300  # of the forces, to judge what is left
+    state = (q0, stance, jnp.zeros((), int), ~closed, jnp.ones(()))
     q, stance, steps, _, left = jax.lax.while_loop(lambda s: ~s[3] & (s[2] < max_steps), step, state)
     _, _, C, _, lam, P, K = look(q, stance)
 
@@ -326,7 +326,8 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
     idle = plant_.idle(stance)
     A = jnp.concatenate([jnp.concatenate([stiff, C.T], 1), jnp.concatenate([C, jnp.diag(idle)], 1)])
     delta = -jnp.linalg.pinv(A, rtol=1e-12) @ jnp.concatenate([free, r])
-    q = system.retract(q, plant.spread(delta[:n] * plant.columns, jnp.zeros(len(plant.problem.columns))))
+    along = plant.spread(delta[:n] * plant.columns, jnp.zeros(len(plant.problem.columns)))
+    q = plant.problem.system.retract(q, along)
     q = plant.problem.place(q, t)
     forces = (lam + delta[n:]) / plant.row_sizes
     frame = plant.frame(q, t, stance)

@@ -5,14 +5,16 @@ of what is read by name, and, by differences of fourth order, of all derivatives
 """
 
 import functools
+import itertools
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.optimize
 
 import mbsjax as mbs
 from tests.kinds import KINDS, Kind
@@ -38,8 +40,13 @@ def simulate(kind: Kind, p: Any) -> mbs.Solution:
 
 
 def begin(kind: Kind, p: Any) -> mbs.State:
-    mech, first = kind.mech(p), kind.names[1]
+    mech, first = kind.mech(p), held(kind)
     return mbs.state(mech, {first: 0.5}, {first: 2.0}, estimate=kind.estimate, throw=False)
+
+
+def held(kind: Kind) -> str:
+    """The freedom that is given."""
+    return next(iter(kind.drive))
 
 
 def driven(analysis: Callable, **options: Any) -> Callable:
@@ -68,6 +75,13 @@ def of_task(kind: Kind, p: Any) -> Any:
     return studied(named(kind), mbs.Task)(jnp.reshape(p, 1)).y[0]
 
 
+@pytest.mark.parametrize("what", [mbs.Study, mbs.Task])
+def test_studies_and_tasks_are_made_outside(what):
+    make = jax.jit(lambda p: studied.__wrapped__("tree", what)(p).values)
+    with pytest.raises(ValueError, match="look at values: make them outside jit, vmap and grad, call them within"):
+        make(jnp.ones(1))
+
+
 def named(kind: Kind) -> str:
     return next(name for name, other in KINDS.items() if other is kind)
 
@@ -85,7 +99,7 @@ ANALYSES = {
     "simulate": Analysis(simulate, last),
     "state": Analysis(begin, lambda kind, state: jnp.sum(state.q) + jnp.sum(state.v)),
     "assemble": Analysis(
-        lambda kind, p: mbs.assemble(kind.mech(p), kind.estimate, fixed={kind.names[1]: 0.5}, throw=False),
+        lambda kind, p: mbs.assemble(kind.mech(p), kind.estimate, fixed={held(kind): 0.5}, throw=False),
         lambda kind, found: found[kind.names[0]],
     ),
     "equilibrium": Analysis(
@@ -93,45 +107,51 @@ ANALYSES = {
         lambda kind, found: found[kind.names[0]],
     ),
     "inverse_dynamics": Analysis(
-        driven(mbs.inverse_dynamics, max_events=4), lambda kind, efforts: efforts[kind.names[1]][-1]
+        driven(mbs.inverse_dynamics, max_events=4), lambda kind, efforts: efforts[held(kind)][-1]
     ),
-    "linearise": Analysis(small_motions, lambda kind, found: found.A[1, 0]),
+    "linearise": Analysis(small_motions, lambda kind, found: jnp.sum(found.A)),
     "study": Analysis(of_study, plain),
     "task": Analysis(of_task, plain),
 }
-USES = ("eager", "vmap", "jvp", "grad", "by name")
-FEW = ("jvp", "by name")  # of those that cost much and differ in little from the others
-GRID = {
-    "kinematics": {"loop": USES, "spatial": FEW, "cam": ("by name",)},
-    "simulate": {"tree": USES, "forces": USES, "ball": ("by name",)},
-    "state": {"loop": USES[:4]},
-    "assemble": {"loop": USES, "spatial": FEW},
-    "equilibrium": {"forces": USES},
-    "inverse_dynamics": {"loop": USES, "cam": ("by name",)},
-    "linearise": {"tree": USES[:4]},
-    "study": {"loop": USES[:4]},
-    "task": {"loop": USES[:4]},
+USES = {
+    "eager": "eager",
+    "vmap": "`jit`, `vmap`",
+    "jvp": "`jvp`",
+    "grad": "`grad`, `vmap` of `grad`",
+    "by name": "by name in a batch",
 }
-CELLS = [(analysis, kind, use) for analysis, kinds in GRID.items() for kind, uses in kinds.items() for use in uses]
+ALL, FEW = tuple(USES), ("jvp", "by name")
+# what `make test` goes through; the others cost much, and run with the long tests
+SHORT = {
+    "kinematics": {"loop": ALL, "spatial": FEW, "cam": ("by name",)},
+    "simulate": {"tree": ALL, "forces": ALL, "ball": ("by name",)},
+    "state": {"loop": ALL},
+    "assemble": {"loop": ALL, "spatial": FEW},
+    "equilibrium": {"forces": ALL},
+    "inverse_dynamics": {"loop": ALL, "forces": ("by name",), "cam": ("by name",)},
+    "linearise": {"tree": ALL},
+    "study": {"loop": ALL},
+    "task": {"loop": ALL},
+}
+
+
+def cells() -> Iterator[Any]:
+    """Every analysis, of every kind, in every use that it has: only some have names to read."""
+    for analysis, kind, use in itertools.product(ANALYSES, KINDS, USES):
+        if use != "by name" or analysis in READ:
+            long = () if use in SHORT[analysis].get(kind, ()) else (pytest.mark.long,)
+            yield pytest.param(analysis, kind, use, marks=long, id=f"{analysis}-{kind}-{use}")
 
 
 def table() -> list[str]:
     """The grid as the documentation has it."""
-    heads = (
-        "analysis",
-        "mechanism",
-        "eager",
-        "`jit`, `vmap`",
-        "`jvp`",
-        "`grad`, `vmap` of `grad`",
-        "by name in a batch",
-    )
+    heads = ("analysis", *USES.values())
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
-    for analysis, kind in dict.fromkeys(cell[:2] for cell in CELLS):
-        told = {use: "yes" if (analysis, kind, use) in CELLS else "" for use in USES}
+    for analysis in ANALYSES:
+        told = dict.fromkeys(USES, "yes") | ({} if analysis in READ else {"by name": "-"})
         if analysis == "linearise":
-            told = {use: "yes" if use == "eager" else "refused" if told[use] else "" for use in USES}
-        lines.append(f"| `{analysis}` | {kind} | {' | '.join(told.values())} |")
+            told |= dict.fromkeys(("vmap", "jvp", "grad"), "refused")
+        lines.append(f"| `{analysis}` | {' | '.join(told.values())} |")
     return lines
 
 
@@ -161,12 +181,44 @@ def slope(analysis: str, kind: str) -> Any:
     return (y[0] - 8 * y[1] + 8 * y[3] - y[4]) / (12 * H)
 
 
+def four_bar_square() -> Any:
+    """How stiff the loop is for its inertia, where it rests: from its closed form, in the angle of the crank."""
+
+    def angles(a: Any) -> Any:
+        B = jnp.stack([jnp.cos(a), jnp.sin(a)])
+        x, y = B - jnp.array([3.0, 0.0])
+        far = jnp.hypot(x, y)
+        d = jnp.arctan2(y, x) - jnp.arccos((far**2 + 2.0**2 - 3.0**2) / (4 * far))
+        C = jnp.stack([3 + 2 * jnp.cos(d), 2 * jnp.sin(d)])
+        return jnp.stack([a, jnp.arctan2(*(C - B)[::-1]), d])
+
+    def energy(a: Any) -> Any:
+        d = angles(a)[2]
+        span = jnp.hypot(3 + jnp.cos(d) - 0.5 * jnp.cos(a), jnp.sin(d) - 0.5 * jnp.sin(a))
+        return 9.81 * jnp.sin(a) + 10 * (span - 2) ** 2
+
+    slope = jax.grad(energy)
+    rest = scipy.optimize.minimize_scalar(energy, bracket=(0.5, 0.6)).x
+    rest = rest - slope(rest) / jax.grad(slope)(rest)
+    rates = jax.jacfwd(angles)(rest)
+    return jax.grad(slope)(rest) / (1.0 + 0.1 * jnp.sum(rates**2))
+
+
+# for each freedom, what damps it and how stiff it is
+SMALL_MOTIONS = {
+    "tree": lambda: [(0.0, 9.81 * 0.5 / (0.1 + 0.25))],
+    "loop": lambda: [(0.0, four_bar_square())],
+    "spatial": lambda: [(0.0, 0.981 * np.cos(0.5) ** 2 / (0.2 + 0.21 * np.cos(0.5) ** 2))],
+    "forces": lambda: [(0.0, 0.0), (1.0 + 0.5, 40.0 + 2.0)],
+    "cam": lambda: [(0.0, -30.0 * 1.5 * (0.3 + 0.3**2 / 1.2) / 0.1)],  # it stands on its highest point
+    "ball": lambda: [(0.0, 0.0), (0.0, 0.0)],  # it is not held on the floor
+}
 READ = {
     "kinematics": lambda run, kind: [run[n] for n in kind.names] + poses(run, kind),
     "simulate": lambda run, kind: [run[n] for n in kind.names] + poses(run, kind) + [run.energy, run.momentum()],
     "assemble": lambda found, kind: [found[n] for n in kind.names] + [found.point(kind.mech(1.0).links[1])],
     "equilibrium": lambda found, kind: [found[n] for n in kind.names] + [found.state],
-    "inverse_dynamics": lambda found, kind: [found[kind.names[1]], found.reaction(kind.names[1])],
+    "inverse_dynamics": lambda found, kind: [found[held(kind)], found.reaction(held(kind))],
 }
 
 
@@ -184,9 +236,11 @@ def close(found: Any, expected: Any, tol: float) -> None:
         np.testing.assert_allclose(a, b, rtol=tol, atol=tol)
 
 
-@pytest.mark.parametrize(("analysis", "kind", "use"), CELLS, ids=["-".join(cell) for cell in CELLS])
+@pytest.mark.parametrize(("analysis", "kind", "use"), list(cells()))
 def test_cell(analysis, kind, use):
     value = functools.partial(number, analysis, kind)
+    if analysis in ("study", "task"):
+        studied(kind, {"study": mbs.Study, "task": mbs.Task}[analysis])  # before anything is traced
     if analysis == "linearise" and use != "eager":
         run = {
             "vmap": jax.vmap(value),
@@ -196,8 +250,9 @@ def test_cell(analysis, kind, use):
         with pytest.raises(ValueError, match="`linearise` looks at values.*cannot be called under jit, vmap or grad"):
             run[use](VARIANTS)
     elif analysis == "linearise":
-        found = value(jnp.asarray(1.0))
-        np.testing.assert_allclose(found, -9.81 * 0.5 / (0.1 + 0.25), rtol=1e-9)
+        found = single(analysis, kind)
+        characteristic = functools.reduce(np.polymul, [[1.0, *x] for x in SMALL_MOTIONS[kind]()])
+        np.testing.assert_allclose(np.poly(found.A), characteristic, rtol=1e-8, atol=1e-8)
     elif use == "eager":
         assert np.isfinite(ANALYSES[analysis].number(KINDS[kind], single(analysis, kind)))
     elif use == "vmap":

@@ -156,19 +156,26 @@ def test_ball_settles_on_a_slope():
     d = np.array([np.cos(lean), np.sin(lean)])
     slope = mbs.Profile.chain([mbs.Line(tuple(4 * d), tuple(-4 * d))], closed=False)
     spring = mbs.Spring("place.x", stiffness=k, free_length=0.5)
-    mech = mbs.Mechanism(
-        [mbs.Body("ground", profiles={"slope": slope}),
-         mbs.Body("ball", mass=m, inertia=0.1, profiles={"rim": mbs.disc(0.2)})],
-        [mbs.Planar("place", "ground", "ball", start=(0.0, 0.0, 1.0)), mbs.Contact("C", "ground.slope", "ball.rim")],
-        forces=[spring, mbs.Spring("place.angle", stiffness=1.0)],
-        gravity=(0.0, -G),
-    )  # fmt: skip
-    rest = mbs.equilibrium(mech)
+
+    def height(radius):
+        mech = mbs.Mechanism(
+            [mbs.Body("ground", profiles={"slope": slope}),
+             mbs.Body("ball", mass=m, inertia=0.1, profiles={"rim": mbs.disc(radius)})],
+            [mbs.Planar("place", "ground", "ball", start=(0.0, 0.0, 1.0)),
+             mbs.Contact("C", "ground.slope", "ball.rim")],
+            forces=[spring, mbs.Spring("place.angle", stiffness=1.0)],
+            gravity=(0.0, -G),
+        )  # fmt: skip
+        rest = mbs.equilibrium(mech)
+        return rest["place"][2], rest
+
+    rises, rest = jax.grad(height, has_aux=True)(0.2)
     # along the slope: k (0.5 - x) cos = m g sin
     x = 0.5 - m * G * np.tan(lean) / k
     np.testing.assert_allclose(rest["place"], [0.0, x, x * np.tan(lean) + 0.2 / np.cos(lean)], atol=1e-9)
     np.testing.assert_allclose(rest.press[0], m * G / np.cos(lean), rtol=1e-9)
     assert bool(rest.active[0]) and bool(rest.stable)
+    np.testing.assert_allclose(rises, 1 / np.cos(lean), rtol=1e-9)
 
 
 def test_haug_8_5_valve_lifter_loses_contact_where_it_should():
