@@ -192,8 +192,10 @@ class Plant(eqx.Module):
         J = pick(C, u, 1) * D[None] / rows[:, None]
         J = jax.lax.stop_gradient(J)
         J_T = jnp.swapaxes(J, 0, 1)
-        # the shortest way; soft where rows say almost nothing, as in `saddle`
-        square = product(J, J_T) + wide(np.eye(J.shape[0]), t.ndim) * (self.idle(stance)[:, None] + 1e-8)
+        # the shortest way; soft where rows say almost nothing, as in `saddle`, in whatever units they say it
+        square, ones = product(J, J_T), wide(np.eye(J.shape[0]), t.ndim)
+        soft = 1e-8 * jnp.sum(square * ones, (0, 1)) / J.shape[0]
+        square = square + ones * (self.idle(stance)[:, None] + soft)
         y = product(J_T, definite(square, 1e-15)((r / rows)[:, None]))[:, 0]
         d = self.spread(-y * D, jnp.zeros((len(self.problem.columns), *t.shape)))
         return self.problem.system.retract(q, d)
