@@ -19,7 +19,7 @@ _STEEP = 10.0  # elements are prolonged beyond a hollow corner by this many time
 class Outline(eqx.Module):
     """The elements of a profile, corners included, as arrays. Made by `outline`."""
 
-    rows: Row  # for each number; zero for curves
+    table: Float[Array, "6 n"]  # the numbers of a row, for each number; zero for curves
     there: Bool[Array, " n"]  # false for corners without extent
     curves: tuple[AbstractCurve, ...]  # one for each structure, its leaves stacked
     lines: tuple[bool, ...] = eqx.field(static=True)  # for each number
@@ -39,14 +39,19 @@ class Outline(eqx.Module):
         """Whether the only element runs into itself."""
         return self.closed and self.count == 1
 
+    @property
+    def rows(self) -> Row:
+        """All rows at once."""
+        return Row(*self.table)
+
     def row(self, e: Int[Array, ""]) -> Row:
-        return _entry(self.rows, e)
+        return Row(*(self.table[:, 0] if self.count == 1 else self.table[:, e]))
 
     def is_line(self, e: Int[Array, ""]) -> Bool[Array, ""]:
-        return jnp.asarray(self.lines)[e]
+        return _told(self.lines, e)
 
     def is_curve(self, e: Int[Array, ""]) -> Bool[Array, ""]:
-        return jnp.asarray(self.groups)[e] >= 0
+        return _told(tuple(g >= 0 for g in self.groups), e)
 
     def curve(self, e: Int[Array, ""]) -> Callable[[Array], Array]:
         """The positions along a curve, as a function of the local coordinate."""
@@ -56,7 +61,8 @@ class Outline(eqx.Module):
             result = jnp.zeros(2)
             for g, stack in enumerate(self.curves):
                 numbers, structure = eqx.partition(stack, eqx.is_array)
-                mine = _entry(numbers, jnp.clip(slot, 0, self.groups.count(g) - 1))
+                mine = jnp.clip(slot, 0, self.groups.count(g) - 1)
+                mine = jax.tree_util.tree_map(lambda x, k=mine: x[k], numbers)
                 p = eqx.combine(mine, structure).position(s)
                 # a plain element is given the first curve, harmless where nobody asks: a constant has no tangent
                 result = p if g == 0 else jnp.where(group == g, p, result)
@@ -131,8 +137,8 @@ class Outline(eqx.Module):
         return found
 
 
-def _entry(tree, i: Int[Array, ""]):
-    return jax.tree_util.tree_map(lambda x: x[i], tree)
+def _told(flags: tuple[bool, ...], e: Int[Array, ""]) -> Bool[Array, ""]:
+    return jnp.asarray(flags[0]) if len(set(flags)) == 1 else jnp.asarray(flags)[e]
 
 
 class Placed(AbstractCurve):
@@ -190,7 +196,7 @@ def outline(
             row = Row(end.position[0], end.position[1], zero, start, zero + jnp.pi, zero)
             slots.append(_Slot(row, False, -1, 0, yes))
     return Outline(
-        rows=jax.tree_util.tree_map(lambda *x: jnp.stack(x), *(s.row for s in slots)),
+        table=jnp.stack([jnp.stack(s.row) for s in slots], 1),
         there=jnp.stack([s.there for s in slots]),
         curves=tuple(
             jax.tree_util.tree_map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *members)
