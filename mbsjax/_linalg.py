@@ -88,16 +88,20 @@ def definite(A: Float[Array, "n n *lanes"], blind: float = 1e-14) -> Callable[[A
     those are left at zero."""
     if A.shape[0] == 0:
         return lambda B: B
-    return _written_out(A, blind) if A.shape[0] <= _UNROLLED else _factored(A)
+    return (_written_out if A.shape[0] <= _UNROLLED else _swept)(A, blind)
 
 
 def saddle(
-    M: Float[Array, "n n *lanes"], C: Float[Array, "m n *lanes"], idle: Float[Array, "m *lanes"]
+    M: Float[Array, "n n *lanes"],
+    C: Float[Array, "m n *lanes"],
+    idle: Float[Array, "m *lanes"],
+    soft: np.ndarray | float = 1e-9,
 ) -> Callable[[Array, Array], tuple[Array, Array]]:
     """The map from (b [n k], g [m k]) to (x, y) with M x + C^T y = b and C x = g.
 
     M need not be positive where C holds x: M + w C^T C is, and has the same solution. Rows where `idle` is one are
-    zero in C and g; redundant rows are welcome if they do not contradict each other.
+    zero in C and g; redundant rows are welcome if they do not contradict each other. Near a singular position rows give
+    way where they say less than `soft`, one number for each of them.
     """
     n, m, lanes = M.shape[0], C.shape[0], M.ndim - 2
     if m == 0:
@@ -111,7 +115,7 @@ def saddle(
     inner = definite(M + w * square)
     Y = inner(C_T)
     # a little softness: in a singular position M says where to go; the second pass makes up for it elsewhere
-    outer = definite(w * product(C, Y) + wide(np.eye(m), lanes) * (idle[:, None] + 1e-9), 1e-15)
+    outer = definite(w * product(C, Y) + wide(np.eye(m), lanes) * idle[:, None] + wide(np.eye(m) * soft, lanes), 1e-15)
 
     def once(b: Array, g: Array) -> tuple[Array, Array]:
         x = inner(b + w * product(C_T, g))
@@ -156,17 +160,38 @@ def _written_out(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array
     return solve
 
 
-def _factored(A: Float[Array, "n n *lanes"]) -> Callable[[Array], Array]:
-    A = jnp.moveaxis(A, (0, 1), (-2, -1))
-    least = 1e-14 * jnp.max(jnp.diagonal(A, axis1=-2, axis2=-1), -1)
-    # LU, not Cholesky, which takes a hundred times as long on some CPUs
-    lu, pivots = jax.scipy.linalg.lu_factor(A + least[..., None, None] * jnp.eye(A.shape[-1]))
-    back = jnp.vectorize(lambda lu, piv, b: jax.scipy.linalg.lu_solve((lu, piv), b), signature="(n,n),(n),(n,k)->(n,k)")
+def _swept(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array], Array]:
+    """By the inverse of Cholesky's factor, in a loop. (LAPACK's solvers wait, within XLA's threads, for other such
+    threads: two at a time on a machine with two cores wait for ever.)"""
+    W = _root(jax.lax.stop_gradient(A), blind)
+    W_T = jnp.swapaxes(W, 0, 1)
 
     def solve(B: Float[Array, "n k *lanes"]) -> Float[Array, "n k *lanes"]:
-        return jnp.moveaxis(back(lu, pivots, jnp.moveaxis(B, (0, 1), (-2, -1))), (-2, -1), (0, 1))
+        by_root = lambda _, B: product(W_T, product(W, B))
+        return jax.lax.custom_linear_solve(lambda X: product(A, X), B, by_root, symmetric=True)
 
     return solve
+
+
+def _root(A: Float[Array, "n n *lanes"], blind: float) -> Float[Array, "n n *lanes"]:
+    """W with W A W^T = 1, but for directions in which A is blind, where it is zero."""
+    n, lanes = A.shape[0], A.ndim - 2
+    diagonal = jnp.sum(A * wide(np.eye(n), lanes), 1)
+    least = jnp.maximum(blind * diagonal, 1e-28 * jnp.max(diagonal, 0))
+    number = wide(np.arange(n), lanes)
+
+    def step(k: Array, both: tuple[Array, Array]) -> tuple[Array, Array]:
+        A, W = both
+        row, mine, floor = (jax.lax.dynamic_index_in_dim(x, k, 0, keepdims=False) for x in (A, W, least))
+        pivot = jax.lax.dynamic_index_in_dim(row, k, 0, keepdims=False)
+        seen = ~(pivot <= floor)  # NaN is seen, and told
+        scale = jnp.where(seen, 1.0 / jnp.sqrt(jnp.where(seen, pivot, 1.0)), 0.0)
+        row, mine = row * scale, mine * scale
+        later = jnp.where(number > k, row, 0.0)
+        W = jnp.where((number == k)[:, None], mine[None], W - later[:, None] * mine[None])
+        return A - row[:, None] * row[None], W
+
+    return jax.lax.fori_loop(0, n, step, (A, jnp.broadcast_to(wide(np.eye(n), lanes), A.shape).astype(A.dtype)))[1]
 
 
 class Echelon(NamedTuple):

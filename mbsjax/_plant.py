@@ -170,10 +170,12 @@ class Plant(eqx.Module):
         accelerations (or from momenta to velocities), and multipliers. Without contacts, loops and gauges only."""
         u, D, rows = self.problem.unknown, self.columns, self.row_sizes
         M, C, idle = pick(pick(frame.M, u), u, 1) * D[:, None] * D[None], pick(frame.C, u, 1), self.idle(stance)
+        m = rows.shape[0] - int(self.rigid.sum())
+        # rows of a long chain of loops say little; those of contacts share a load, the noisier the harder they are
+        soft = np.where(np.arange(rows.shape[0]) < m, 1e-11, 1e-9)
         if not contacts:
-            m = rows.shape[0] - int(self.rigid.sum())
-            C, rows, idle = C[:m], rows[:m], idle[:m]
-        solve = saddle(M, C * D[None] / rows[:, None], idle)
+            C, rows, idle, soft = C[:m], rows[:m], idle[:m], soft[:m]
+        solve = saddle(M, C * D[None] / rows[:, None], idle, soft)
 
         def solution(b: Array, g: Array) -> tuple[Array, Array]:
             x, y = solve(b * D[:, None], g / rows[:, None])

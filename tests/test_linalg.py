@@ -6,12 +6,29 @@ import numpy as np
 import pytest
 
 import mbsjax as mbs
-from mbsjax._linalg import determinant, echelon, least_squares, lone_last
+from mbsjax._linalg import definite, determinant, echelon, least_squares, lone_last
 from tests.mechanisms import four_bar, turn
 
 
 def random(*shape, seed=0):
     return np.random.default_rng(seed).normal(size=shape)
+
+
+@pytest.mark.parametrize("n", [5, 40])
+def test_definite_matrices_written_out_and_swept(n):
+    """With blind directions, in lanes, and their derivatives."""
+    J, x, D = random(n - 3, n), random(n, 2, seed=1), random(n, n, seed=2)
+    A, D = J.T @ J, D + D.T
+    np.testing.assert_allclose(A @ definite(jnp.asarray(A))(jnp.asarray(A @ x)), A @ x, atol=1e-11)
+    A = A + 3 * np.eye(n)
+    many = definite(jnp.stack([jnp.asarray(A), 2 * jnp.asarray(A)], -1))(jnp.stack([jnp.asarray(A @ x)] * 2, -1))
+    np.testing.assert_allclose(many[..., 0], x, atol=1e-12)
+    np.testing.assert_allclose(many[..., 1], x / 2, atol=1e-12)
+    solution = lambda s: definite(jnp.asarray(A) + s * D)(jnp.asarray(x))
+    slope = -np.linalg.solve(A, D @ np.linalg.solve(A, x))
+    np.testing.assert_allclose(jax.jacfwd(solution)(0.0), slope, atol=1e-12)
+    np.testing.assert_allclose(jax.jacrev(solution)(0.0), slope, atol=1e-12)
+    assert np.isnan(definite(jnp.asarray(A).at[1, 1].set(jnp.nan))(jnp.asarray(x))).any()
 
 
 @pytest.mark.parametrize("m, n", [(1, 1), (3, 3), (7, 4), (9, 8), (30, 24)])
