@@ -80,6 +80,7 @@ def test_contact_loss():
 # -- latch ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_latch():
     names = told("latch")
     sol, mech, kinds = names["sol"], names["mech"], names["kinds"]

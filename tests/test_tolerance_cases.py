@@ -171,7 +171,7 @@ def test_bands_along_the_stroke(name):
     np.testing.assert_allclose(found.rss, expected["rss"], rtol=1e-7)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_function_generator_over_its_interval():
     """Error band, sigma along the stroke, and the probability of leaving the limits anywhere (Zhang and Du)."""
     data = case("tol_fourbar_function_generator")
