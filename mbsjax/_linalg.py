@@ -88,7 +88,7 @@ def definite(A: Float[Array, "n n *lanes"], blind: float = 1e-14) -> Callable[[A
     those are left at zero."""
     if A.shape[0] == 0:
         return lambda B: B
-    return (_written_out if A.shape[0] <= _UNROLLED else _swept)(A, blind)
+    return (_written_out if A.shape[0] <= _UNROLLED else _looped)(A, blind)
 
 
 def saddle(
@@ -160,7 +160,7 @@ def _written_out(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array
     return solve
 
 
-def _swept(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array], Array]:
+def _looped(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array], Array]:
     """By the inverse of Cholesky's factor, in a loop. (LAPACK's solvers wait, within XLA's threads, for other such
     threads: two at a time on a machine with two cores wait for ever.)"""
     W = _root(jax.lax.stop_gradient(A), blind)

@@ -107,7 +107,7 @@ ANALYSES = {
         lambda kind, found: found[kind.names[0]],
     ),
     "inverse_dynamics": Analysis(
-        driven(mbs.inverse_dynamics, max_events=4), lambda kind, efforts: efforts[held(kind)][-1]
+        driven(mbs.inverse_dynamics, max_events=4), lambda kind, efforts: jnp.sum(efforts.drive[-1])
     ),
     "linearise": Analysis(small_motions, lambda kind, found: jnp.sum(found.A)),
     "study": Analysis(of_study, plain),

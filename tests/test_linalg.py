@@ -15,7 +15,7 @@ def random(*shape, seed=0):
 
 
 @pytest.mark.parametrize("n", [5, 40])
-def test_definite_matrices_written_out_and_swept(n):
+def test_definite_matrices_written_out_and_in_a_loop(n):
     """With blind directions, in lanes, and their derivatives."""
     J, x, D = random(n - 3, n), random(n, 2, seed=1), random(n, n, seed=2)
     A, D = J.T @ J, D + D.T
