@@ -52,8 +52,9 @@ class Meeting(NamedTuple):
     G: Float[Array, "c c"]  # and the rates of the gaps
 
 
-def meeting(plant: Plant, t: Array, q: Array, v: Array, stance: Stance) -> Meeting:
-    frame = plant.frame(q, t, stance)
+def meeting(plant: Plant, frame: Frame, v: Array, stance: Stance) -> Meeting:
+    """Where the frame is known, with whatever contacts."""
+    frame = plant.touching(frame, stance)
     there = jnp.all(jnp.isfinite(frame.slopes), 1)  # not where two profiles have no common normal
     frame = frame._replace(slopes=jnp.where(there[:, None], frame.slopes, 0.0))
     Cc = pick(frame.slopes, plant.problem.unknown, 1)
@@ -109,8 +110,7 @@ def struck_velocity(plant: Plant, meets: Meeting, v: Array, pi: Array) -> Array:
 
 def happen(
     plant: Plant,
-    t: Array,
-    q: Array,
+    frame: Frame,
     v: Array,
     stance: Stance,
     there: tuple[Array, ...],
@@ -144,7 +144,7 @@ def happen(
         return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)
 
     candidate = placed(~stance.on | (me & closing), there)
-    met = meeting(plant, t, q, v, candidate)
+    met = meeting(plant, frame, v, candidate)
     near = jnp.abs(gap) < rule.touching * system.size
     part = rigid & (held | near | me)
     hits = part & ~held & ((met.rates < 0) | (me & meets))  # one that rests on its surface is formed
@@ -157,13 +157,16 @@ def happen(
         pi = impulses(met, plant.restitution, struck, elastic)
         return struck, pi, met.rates + met.G @ pi
 
-    elastic = hits & (plant.restitution > 0)
-    _, _, after = settled(elastic)
-    elastic = elastic & (after >= rest_speed)  # the others are formed: no endless bouncing (3.6.1-4)
-    struck, pi, after = settled(elastic)
-    gained = pi @ met.rates + pi @ met.G @ pi / 2
-    elastic = elastic & ~(gained > 1e-12 * jnp.abs(pi @ met.rates))
-    struck, pi, after = settled(elastic)
+    def weighed(k: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
+        elastic = state[0]
+        struck, pi, after = settled(elastic)
+        rests = ~(after >= rest_speed)  # these are formed: no endless bouncing (3.6.1-4)
+        gains = pi @ met.rates + pi @ met.G @ pi / 2 > 1e-12 * jnp.abs(pi @ met.rates)
+        return elastic & ~jnp.select([k == 0, k == 1], [rests, gains | no], no), struck, pi, after
+
+    zero = jnp.zeros(c)
+    bounce = hits & (plant.restitution > 0)
+    elastic, struck, pi, after = jax.lax.fori_loop(0, 3, weighed, (bounce, no, zero, zero))
     struck, pi = struck & meets, jnp.where(meets, pi, 0.0)
     still = _STILL * jnp.max(jnp.abs(met.rates)) + rest_speed  # what parts more slowly stays: the contacts hold it
     closed = hits & ~elastic & (after <= still)

@@ -6,19 +6,18 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from ._impact import bouncing_time, impulses, meeting, struck_velocity
-from ._loop import Course, Options, Row, field, guard_value
-from ._plant import Plant, Stance
+from ._loop import Course, Options, Row, guard_value, look
+from ._plant import Instant, Plant, Stance
 from ._precision import is_concrete
 from ._stepper import step
 from ._trees import frozen
 
 
-def advance(plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array, options: Options):
+def advance(plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array, options: Options) -> Instant:
     """What holds at t1, after one step from t."""
-    y = jnp.concatenate([q, p])
-    y = step(options.solver, field, (plant, stance), t, t1 - t, y, None, "bounded").y
-    q = plant.project(y[: q.shape[0]], t1, stance)
-    return plant.instant(t1, q, y[q.shape[0] :], stance)
+    y, still = jnp.concatenate([q, p]), jnp.zeros(len(plant.names[0]))
+    made = step(options.solver, look, (plant, stance), t, t1 - t, y, None, still, middle=False, scan_kind="bounded")
+    return jax.tree_util.tree_map(lambda x: x[0], made.seen)
 
 
 @eqx.filter_custom_jvp
@@ -101,7 +100,7 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
             def blown(_):
                 frame = plant.frame(q1, t1, stance)
                 v = plant.velocity(frame, plant.solver(frame, stance), p1, t1)
-                met = meeting(plant, t1, q1, v, then)
+                met = meeting(plant, frame, v, then)
                 pi = impulses(met, plant.restitution, row.struck, row.elastic)
                 v = struck_velocity(plant, met, v, pi)
                 soft = then.on & ~stance.on & ~jnp.asarray(plant.rigid)
