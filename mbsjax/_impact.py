@@ -24,6 +24,8 @@ class Blow(NamedTuple):
     contact: Int[Array, ""]  # or c plus the number of a switch
     struck: Bool[Array, " c"]  # which contacts make an impulse,
     elastic: Bool[Array, " c"]  # and which of them with their restitution
+    impulse: Float[Array, " c"]
+    rates: Float[Array, " c"]  # of the gaps, before it
     touched: Bool[Array, " c"]
     approach: Float[Array, ""]  # how fast the gap closed,
     rebound: Float[Array, ""]  # and the speed at which restitution would have bodies part that stay together
@@ -130,7 +132,8 @@ def happen(
     n_own = sum(force.n_switches for force in plant.forces)
     turned = jnp.where(switch < n_own, name("switched"), name("triggered"))
     if c == 0:
-        return Blow(stance._replace(side=side), turned, c + switch, no, no, no, jnp.zeros(()), jnp.zeros(())), v
+        zero, none = jnp.zeros(()), jnp.zeros(0)
+        return Blow(stance._replace(side=side), turned, c + switch, no, no, none, none, no, zero, zero), v
 
     k, w = jnp.clip(guard // GUARDS, 0, c - 1), jnp.where(is_switch, -1, guard % GUARDS)
     me, rigid = number == k, jnp.asarray(plant.rigid)
@@ -193,7 +196,7 @@ def happen(
     keep = lambda x, y: jnp.where(is_switch, y, x)
     final = jax.tree_util.tree_map(keep, after_it, stance._replace(side=side))
     rebound = jnp.where(closed[k] & ~shifts, plant.restitution[k] * approach, 0.0)
-    told = Blow(final, kind, contact, struck, elastic & struck, touched, approach, rebound)
+    told = Blow(final, kind, contact, struck, elastic & struck, pi, met.rates, touched, approach, rebound)
     return told, struck_velocity(plant, met, v, pi)
 
 

@@ -50,6 +50,14 @@ class Options(NamedTuple):
     meter: Any  # a diffrax progress meter
 
 
+class Side(NamedTuple):
+    """How fast a mechanism moves."""
+
+    v: Array  # velocities,
+    kinetic: Array  # their energy,
+    rates: Array  # and the rates of the gaps
+
+
 class Row(NamedTuple):
     """A step: where it begins, and what ended it."""
 
@@ -57,8 +65,10 @@ class Row(NamedTuple):
     q: Array
     p: Array
     stance: Stance
+    side: Side
     t_end: Array
-    p_end: Array  # the momenta before what ended it
+    before: Side  # what ended it
+    impulse: Array  # of every contact
     guard: Array  # -1 where none ended it
     kind: Array
     contact: Array
@@ -79,16 +89,21 @@ class Course(NamedTuple):
     events: Array
 
 
+def side_of(frame: Frame, v: Array, rates: Array) -> Side:
+    """How fast it moves with these velocities, and these rates of the gaps."""
+    return Side(v, jnp.sum(v * jnp.sum(frame.M * v[None], 1), 0) / 2, rates)
+
+
 class _State(NamedTuple):
     t: Array
     q: Array
     p: Array
+    side: Side
     f: Array  # the rates of q and p
     stance: Stance
     there: tuple  # where each contact might close, and the gap there
     apart: Array  # the gaps of the pairs of elements that are apart
     g: Array  # the guards
-    rates: Array  # of the gaps
     armed: Array
     exempt: Array  # contacts that have changed at this very time
     fresh: Array  # nothing is known but t, q, p and the stance
@@ -223,6 +238,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             )
             g_mid, apart_mid = both[0][0], both[3][0]
             g, places, there, apart = jax.tree_util.tree_map(lambda x: x[1], both)
+        here = side_of(now.frame, now.v, now.gap_rates)
         off = jnp.max(jnp.abs(now.frame.residual / plant.row_sizes), 0, initial=0.0)
         # momenta count modulo impulses of the constraints, which are large, and noise, near singular positions
         error = jnp.concatenate([taken.error[:nq], plant.tangent(now.frame, s.stance, taken.error[nq:])])
@@ -237,7 +253,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         negative, middle = g <= 0, g_mid <= 0
         noise = jnp.full_like(g, _NOISE)
         if c:
-            fine = jnp.maximum(_FINE_NOISE, 8 * least * jnp.abs(s.rates) / system.size)
+            fine = jnp.maximum(_FINE_NOISE, 8 * least * jnp.abs(s.side.rates) / system.size)
             noise = jnp.where(is_gap & ~of_guard(s.stance.on, True), of_guard(fine, _NOISE), noise)
         unarmed = ~s.armed & ~s.fresh & (s.g > -100 * noise)  # one that is negative from the start does not count
         early = s.armed & middle & ~s.fresh
@@ -255,7 +271,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             at_once = at_once | (s.fresh & touching & of_guard(falling, False))
             # a contact that has opened and comes back before it has left its surface: let it be looked at anew
             sunk = too_long & is_gap & (jnp.abs(s.g) <= _NOISE) & ~exempt & ~of_guard(s.stance.on, True)
-            sinks = jnp.any(sunk & of_guard(s.rates < -2 * slow, False), 0) & keep & active
+            sinks = jnp.any(sunk & of_guard(s.side.rates < -2 * slow, False), 0) & keep & active
         # a guard may dip below zero on the way, and so may the gap of a pair of elements that was never the closest
         clear = ~s.stance.on[:, None] & (s.apart > _NOISE * system.size)
         begins, halfway, ends, leaving = (
@@ -313,7 +329,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         # a contact that parts and comes back within the step: where the parabola through its rate says
         h_long = h / 2
         if c:
-            grows = of_guard(s.rates, 0.0) / system.size
+            grows = of_guard(s.side.rates, 0.0) / system.size
             bend = (g_mid - grows * h / 2) / jnp.where(h > 0, h * h / 4, 1.0)
             back = too_long & is_gap & (grows > 0) & (bend < 0)
             flight = jnp.where(back, -1.1 * grows / jnp.where(back, bend, -1.0), h / 2)
@@ -356,12 +372,12 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             t=jnp.where(commit, t1, s.t),
             q=jnp.where(reached, now.frame.q, s.q),
             p=jnp.where(reached, now.p, s.p),
+            side=_where(reached, here, s.side),
             f=jnp.where(reached, jnp.concatenate([now.q_dot, now.p_dot]), s.f),
             stance=_where(reached, moved, s.stance),
             there=_where(reached, there, s.there),
             apart=jnp.where(reached, apart, s.apart),
             g=jnp.where(reached, g, s.g),
-            rates=jnp.where(reached, now.gap_rates, s.rates),
             armed=jnp.where(plain | (s.fresh & active), (s.armed & ~missed) | (g > noise), s.armed),
             exempt=s.exempt & ~(plain & (h > 0)),
             fresh=(s.fresh & ~active) | over_it | sinks,  # behind a jump, all is looked at anew
@@ -380,11 +396,12 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             rejected=s.rejected + (active & ~commit & ~s.fresh),
         )
         # the row that this step is written to
-        row = _row(s.t, s.q, s.p, s.stance)._replace(t_end=t1, p_end=now.p, guard=guard)
+        row = _row(s.t, s.q, s.p, s.stance, s.side)._replace(t_end=t1, before=here, guard=guard)
         fresh_row = s.fresh & event  # an event before any step: the state was put on the constraints just now
         row = row._replace(
             q=jnp.where(fresh_row, new.q, row.q),
             p=jnp.where(fresh_row, new.p, row.p),
+            side=_where(fresh_row, new.side, row.side),
             stance=_where(fresh_row, moved, row.stance),
         )
         new, row = jax.lax.cond(
@@ -464,6 +481,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             contact=pick_(told.contact, row.contact),
             struck=pick_(told.struck, row.struck),
             elastic=pick_(told.elastic, row.elastic),
+            before=row.before._replace(rates=pick_(told.rates, row.before.rates)),
+            impulse=pick_(told.impulse, row.impulse),
             settle=pick_(settle, row.settle),
             jerk=pick_(jerk, row.jerk),
         )
@@ -473,14 +492,14 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     h0 = 1e-3 * span
     y0 = jnp.concatenate([q0, p0])
     there = (*stance0.where, stance0.s1)
+    resting = Side(still, jnp.zeros_like(t0), jnp.zeros((c, *t0.shape)))
     state = _State(
-        t0, q0, p0, jnp.zeros_like(y0), stance0, there, system.pairs_apart(t0.shape),
-        nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
+        t0, q0, p0, resting, jnp.zeros_like(y0), stance0, there, system.pairs_apart(t0.shape), nothing, nothing > 0,
         jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
         nothing, nothing, none, jnp.zeros_like(t0), jnp.full((c, *t0.shape), -jnp.inf), jnp.zeros((c, *t0.shape)),
         none, no, none, none, none, none, span <= 0,
     )  # fmt: skip
-    first = _row(t0, q0, p0, stance0)
+    first = _row(t0, q0, p0, stance0, resting)
     record = Record.blank(first, options.max_steps, lanes)
     meter = options.meter
 
@@ -496,14 +515,14 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     state, record, progress = jax.lax.while_loop(lambda carry: jnp.any(~carry[0].done), body, (state, record, progress))
     if meter is not None:
         meter.close(progress)
-    final = _row(state.t, state.q, state.p, state.stance)
+    final = _row(state.t, state.q, state.p, state.stance, state.side)
     return Course(record.read(first, lanes), state.steps, final, state.code, state.rejected, state.events)
 
 
-def _row(t: Array, q: Array, p: Array, stance: Stance) -> Row:
+def _row(t: Array, q: Array, p: Array, stance: Stance, side: Side) -> Row:
     """A step that has not been made yet."""
-    none, no = jnp.zeros(t.shape, int), jnp.zeros(stance.on.shape, bool)
-    return Row(t, q, p, stance, t, p, none, none, none, no, no, jnp.zeros_like(t), jnp.zeros_like(t))
+    none, no, zero = jnp.zeros(t.shape, int), jnp.zeros(stance.on.shape, bool), jnp.zeros_like(t)
+    return Row(t, q, p, stance, side, t, side, jnp.zeros_like(side.rates), none, none, none, no, no, zero, zero)
 
 
 def _time_for(way: Array, speed: Array, gain: Array, span: Array) -> Array:

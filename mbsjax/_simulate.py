@@ -13,14 +13,14 @@ from jaxtyping import Array
 
 from ._drive import problem as make_problem
 from ._groups import SE2
-from ._impact import TOUCHING, impulses, meeting
-from ._loop import CODES, REST, Course, Options, run, weights
+from ._impact import TOUCHING
+from ._loop import CODES, REST, Course, Options, Side, run, weights
 from ._mechanism import Mechanism
 from ._modes import EVENTS
 from ._plant import Frame, Plant, Stance, plant as make_plant
 from ._precision import as_float, is_concrete
 from ._profile.closest import Pairing
-from ._replay import advance, starts
+from ._replay import Trail, advance, trail
 from ._results import RESULTS
 from ._solution import Log, Solution, Stats
 from ._start import around, check_start, overlapping
@@ -253,8 +253,8 @@ def _check_state(mech: Mechanism, plant: Plant, state0: State, opened: _Opening)
 def _simulate(plant: Plant, t0: Array, opened: _Opening, ts: Array, t1: Array, limits: Array, options: Options):
     plant_, t0_, opened_, t1_, limits_ = frozen((plant, t0, opened, t1, limits))
     course = _course(plant_, t0_, opened_, t1_, limits_, options)
-    begins = starts(plant, t0, opened.q, opened.p, course=course, options=options)
-    *told, stopped, code, stats = _told(plant, begins, course, ts, options)
+    found = trail(plant, t0, opened.q, opened.p, course=course, options=options)
+    *told, stopped, code, stats = _told(plant, found, course, ts, options)
     assembled = opened.off < 1e-6
     code = RESULTS.where(opened.clear, code, RESULTS.overlapping)
     code = RESULTS.where(assembled, code, RESULTS.not_assembled)
@@ -268,23 +268,23 @@ def _course(plant: Plant, t: Array, opened: _Opening, t1: Array, limits: Array, 
 
 
 @eqx.filter_jit
-def _told(plant: Plant, begins: tuple, course: Course, ts: Array, options: Options):
+def _told(plant: Plant, found: Trail, course: Course, ts: Array, options: Options):
     """Outputs and events, each from the step that it is in."""
-    t_at, q_at, p_at, approach, *_ = begins
     rows, last, count = course.rows, course.last, course.count
     n = rows.t.shape[0]
     stances = jax.tree_util.tree_map(
         lambda x, y: jnp.concatenate([x, y[None]]).at[count].set(y), rows.stance, last.stance
     )
-    stances = stances._replace(approach=approach)
-    known = jnp.where(jnp.arange(n + 1) <= count, frozen(t_at), jnp.inf)
+    stances = stances._replace(approach=found.approach)
+    known = jnp.where(jnp.arange(n + 1) <= count, frozen(found.t), jnp.inf)
+    begins = (found.t, found.q, found.p, stances)
 
     def output(t: Array):
         k = jnp.clip(jnp.searchsorted(known, frozen(t), side="right") - 1, 0, count)
         alive = t <= frozen(last.t)
-        stance = jax.tree_util.tree_map(lambda x: x[k], stances)
-        t = jnp.where(alive, t, t_at[k])
-        now = advance(plant, t_at[k], q_at[k], p_at[k], stance, t, options)
+        t_k, q, p, stance = jax.tree_util.tree_map(lambda x: x[k], begins)
+        t = jnp.where(alive, t, t_k)
+        now = advance(plant, t_k, q, p, stance, t, options)
         kinetic, potential = plant.energies(t, now.frame, now.v, stance)
         residual = jnp.max(jnp.abs(now.frame.residual), initial=0.0)
         values = (now.frame.q, now.v, now.a, now.p, now.press, now.drive, kinetic, potential, residual)
@@ -292,64 +292,61 @@ def _told(plant: Plant, begins: tuple, course: Course, ts: Array, options: Optio
 
     outputs, stance = jax.vmap(output)(ts)
 
-    log = _log(plant, begins, stances, course, options)
+    log = _log(plant, found, stances, course, options)
     code = RESULTS.successful
     for i, name in enumerate(CODES):
         code = RESULTS.where(course.code == i, getattr(RESULTS, "successful" if name == "stopped" else name), code)
-    stopped = jnp.where(course.code > 0, t_at[count], jnp.inf)
+    stopped = jnp.where(course.code > 0, found.t[count], jnp.inf)
     stats = Stats(count, course.rejected, course.events)
     return (*outputs, stance, log, stopped, code, stats)
 
 
-def _log(plant: Plant, begins: tuple, stances: Stance, course: Course, options: Options) -> Log:
+def _log(plant: Plant, found: Trail, stances: Stance, course: Course, options: Options) -> Log:
     """The events, each at the end of its step: what happened to its contact, switch or trigger, then what became of
     other contacts because of it."""
-    t_at, q_at, p_at, _, p_end, settle = begins
-    rows, n, c = course.rows, course.rows.t.shape[0], len(plant.laws)
-    nv, nq = len(plant.names[0]), q_at.shape[1]
+    rows, n, c, size = course.rows, course.rows.t.shape[0], len(plant.laws), options.max_events
     if not options.watching:
-        none, zero = jnp.zeros(0, int), jnp.zeros
-        pairs, two = jnp.zeros((0, 2), int), zero((0, 2))
-        states = (zero((0, nq)), zero((0, nv)), zero((0, nv)), zero((0, c)), two, two, zero((0, c)) > 0)
-        return Log(zero(0), jnp.zeros((), int), none, none, pairs, pairs, *states)
+        none, two = jnp.zeros(0, int), jnp.zeros((0, 2))
+        pairs, q, v, impulse = two.astype(int), found.q[:0], found.side.v[:0], found.impulse[:0]
+        return Log(found.t[:0], jnp.zeros((), int), none, none, pairs, pairs, q, v, v, impulse, two, two, impulse > 0)
     happened = (jnp.arange(n) < course.count) & (rows.guard >= 0)
     others = (stances.on[1:] != stances.on[:-1]) & (jnp.arange(c) != rows.contact[:, None])
     every = happened[:, None] & jnp.concatenate([happened[:, None], others], 1)
-    (which,) = jnp.nonzero(every.reshape(-1), size=options.max_events, fill_value=n * (c + 1))
+    (which,) = jnp.nonzero(every.reshape(-1), size=size, fill_value=n * (c + 1))
     there = which < n * (c + 1)
     k, other = jnp.where(there, which // (c + 1), 0), which % (c + 1) - 1
-
-    def event(k: Array, other: Array, there: Array):
-        before, after = (jax.tree_util.tree_map(lambda x, j=j: x[j], stances) for j in (k, k + 1))
-        t, q = t_at[k + 1], q_at[k + 1]
-        kind, whose = rows.kind[k], jnp.where(other < 0, rows.contact[k], other)
-        contact = jnp.clip(whose, 0, max(c - 1, 0))
-
-        frame = plant.frame(q, t, before)
-
-        def side(stance: Stance, p: Array) -> tuple[Array, Array]:
-            held = plant.touching(frame, stance)
-            v = plant.velocity(held, plant.solver(held, stance), p, t)
-            return v, jnp.sum(v * (frame.M @ v)) / 2
-
-        both = jax.tree_util.tree_map(lambda *x: jnp.stack(x), before, after)
-        v, energies = jax.vmap(side)(both, jnp.stack([p_end[k], p_at[k + 1]]))
-        speeds, pi = jnp.zeros(2), jnp.zeros(c)
-        pairs = jnp.zeros((2, 2), int)
-        if c:
-            met = meeting(plant, frame, v[0], after)
-            pi = impulses(met, plant.restitution, rows.struck[k], rows.elastic[k])
-            speeds = (v @ met.frame.slopes.T)[:, contact]
-            pairs = jnp.stack([jnp.stack([s.e1[contact], s.e2[contact]]) for s in (before, after)])
-            made = jnp.where(after.on[contact], EVENTS.index("closed"), EVENTS.index("released"))
-            kind = jnp.where(other < 0, kind, made)
-            # bouncing that is summed up ends a little later
-            t = t + settle[k]
-            q = plant.problem.place(plant.problem.system.retract(q, v[1] * settle[k]), t)
-        told = (q, *v, pi, speeds, energies)
-        told = tuple(jnp.where(there, x, 0.0) for x in told)
-        date = jnp.where(there, t, jnp.inf)
-        return date, kind, jnp.where(there, whose, -1), pairs[0], pairs[1], *told, after.on & there
-
-    dates, kind, contact, *rest = jax.vmap(event)(k, other, there)
-    return Log(dates, jnp.sum(there), kind, contact, *rest)
+    row, before = jax.tree_util.tree_map(lambda x: x[k], (rows, found.before))
+    after: Side = jax.tree_util.tree_map(lambda x: x[k + 1], found.side)
+    whose, active = jnp.where(other < 0, row.contact, other), stances.on[k + 1]
+    t, q, kind = found.t[k + 1], found.q[k + 1], row.kind
+    speeds, pairs = jnp.zeros((size, 2)), jnp.zeros((2, size, 2), int)
+    if c:
+        mine = jnp.clip(whose, 0, c - 1)[:, None]
+        of_mine = lambda x: jnp.take_along_axis(x, mine, 1)[:, 0]
+        speeds = jnp.stack([of_mine(x.rates) for x in (before, after)], 1)
+        pairs = jnp.stack([jnp.stack([of_mine(x[j]) for x in (stances.e1, stances.e2)], 1) for j in (k, k + 1)])
+        made = jnp.where(of_mine(active), EVENTS.index("closed"), EVENTS.index("released"))
+        kind = jnp.where(other < 0, kind, made)
+        # bouncing that is summed up ends a little later
+        problem, later = plant.problem, found.settle[k]
+        t = t + later
+        on = lambda q, v, s, t: problem.place(problem.system.retract(q, v * s), t)
+        q = jax.vmap(on)(q, after.v, later, t)
+    energies = jnp.stack([before.kinetic, after.kinetic], 1)
+    states = (q, before.v, after.v, found.impulse[k], speeds, energies)
+    q, v_before, v_after, impulse, speeds, energies = (jnp.where(there[:, None], x, 0.0) for x in states)
+    return Log(
+        t=jnp.where(there, t, jnp.inf),
+        count=jnp.sum(there),
+        kind=kind,
+        contact=jnp.where(there, whose, -1),
+        before=pairs[0],
+        after=pairs[1],
+        q=q,
+        v_before=v_before,
+        v_after=v_after,
+        impulse=impulse,
+        speed=speeds,
+        energy=energies,
+        active=active & there[:, None],
+    )
