@@ -18,6 +18,7 @@ from ._modes import at_rest
 from ._precision import is_concrete
 from ._results import RESULTS
 from ._system import System, system
+from ._touch import Mode
 from ._track import Configuration
 from ._trees import frozen
 
@@ -159,7 +160,7 @@ def assemble(
     fixed = dict(fixed or {})
     problem = closing(mech, make_problem(mech, {}, fixed))
     begin = guess(mech, problem, estimate)
-    q, steps, closed, residual = close(problem, begin, max_steps)
+    q, steps, closed, residual, _ = close(problem, begin, max_steps)
     result = RESULTS.where(closed, RESULTS.successful, RESULTS.not_assembled)
     assembly = Assembly(mech, q, residual, steps, result, begin)
     if throw:
@@ -181,14 +182,15 @@ def closing(mech: Mechanism, problem: Problem, names: Iterable[str] | None = Non
 @eqx.filter_jit
 def close(
     problem: Problem, begin: Estimate, max_steps: int, t: Float[Array, ""] | float = 0.0
-) -> tuple[Array, Array, Array, Array]:
-    """A position with all loops closed, the steps it took, whether it worked, and the largest residual."""
+) -> tuple[Array, Array, Array, Array, Mode | None]:
+    """A position with all loops closed, the steps it took, whether it worked, the largest residual, and where the
+    contacts are that are held closed."""
     t = jnp.asarray(t, begin.q.dtype)
     frozen_problem, frozen_begin, frozen_t = frozen((problem, begin, t))
     found, steps, closed, r = _found(frozen_problem, frozen_begin, frozen_t, max_steps)
     problem = problem.within(frozen_problem.settled(found).mode)
     residual = jnp.max(jnp.abs(r * problem.row_sizes), initial=0.0)
-    return root(problem, found, t), steps, closed, jax.lax.stop_gradient(residual)
+    return root(problem, found, t), steps, closed, jax.lax.stop_gradient(residual), problem.mode
 
 
 def _found(problem: Problem, begin: Estimate, t: Float[Array, ""], max_steps: int) -> tuple[Array, Array, Array, Array]:

@@ -6,8 +6,10 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
+from ._groups import pick
 from ._joint.joint import check_name
 from ._precision import as_float, is_concrete
 from ._profile.profile import Profile
@@ -97,12 +99,11 @@ def _inertia(given: Any, name: str) -> Float[Array, "3 3"]:
     J = as_float(given, f"the inertia of body {name!r}")
     if J.shape == ():
         # seen in the plane alone: spread over x and y as for a flat plate, so that it is a body's
-        J = jnp.stack([J / 2, J / 2, J])
-    if J.shape == (3,):
-        J = jnp.concatenate([J, jnp.zeros(3)])
-    if J.shape == (6,):
-        xx, yy, zz, xy, yz, zx = J
-        J = jnp.stack([jnp.stack([xx, xy, zx]), jnp.stack([xy, yy, yz]), jnp.stack([zx, yz, zz])])
+        J = J * np.diag([0.5, 0.5, 1.0])
+    elif J.shape == (3,):
+        J = J * np.eye(3)
+    elif J.shape == (6,):  # xx, yy, zz, xy, yz, zx
+        J = pick(J, np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2]]))
     if J.shape != (3, 3):
         raise ValueError(f"the inertia of body {name!r} must be 1, 3 or 6 numbers or a 3x3 tensor, got {given!r}")
     if is_concrete(J):

@@ -77,8 +77,13 @@ class AbstractPose(eqx.Module):
         """The twist of `rate X^-1`, where `rate` is a derivative of this pose."""
 
     @abc.abstractmethod
-    def nudge(self, twist: Array) -> "AbstractPose":
-        """(I + hat(twist)) X: right to first order, for derivatives at zero."""
+    def carried(self, twist: Array) -> "AbstractPose":
+        """hat(twist) X: the rate of a pose that moves with this twist."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def bracket(V: Array, S: Array) -> Array:
+        """The rate of a twist S that is carried along with the twist V."""
 
     @abc.abstractmethod
     def defect(self, afar: bool = False) -> Array:
@@ -95,6 +100,17 @@ class AbstractPose(eqx.Module):
     def apply(self, p: Array) -> Array:
         """A point's coordinates in A from those in B."""
         return self.position + self.rotate(p)
+
+    def nudge(self, twist: Array) -> Any:
+        """(I + hat(twist)) X: right to first order, for derivatives at zero."""
+        return jax.tree_util.tree_map(jnp.add, self, self.carried(twist))
+
+    def screws(self, columns: np.ndarray) -> Array:
+        """The twists in A, of every one of many poses (last), of every column of a constant matrix in B."""
+        lanes = self.position.ndim - 2
+        return self.map_many(lambda leaf, axis: jnp.expand_dims(leaf, axis)).twist_map(
+            jnp.asarray(wide(columns[:, :, None], lanes))
+        )
 
 
 class SE2(AbstractPose):
@@ -168,10 +184,26 @@ class SE2(AbstractPose):
         w = rate.angle
         return jnp.stack([w, rate.x + w * self.y, rate.y - w * self.x])
 
-    def nudge(self, twist: Array) -> "SE2":
+    def carried(self, twist: Array) -> "SE2":
         w, vx, vy = twist
-        c, s = self.c - w * self.s, self.s + w * self.c
-        return SE2(c, s, self.x + vx - w * self.y, self.y + vy + w * self.x, self.angle + w)
+        return SE2(-w * self.s, w * self.c, vx - w * self.y, vy + w * self.x, w)
+
+    @staticmethod
+    def bracket(V: Array, S: Array) -> Array:
+        (w, vx, vy), (z, x, y) = V, S
+        return jnp.stack([jnp.zeros_like(x), z * vy - w * y, w * x - z * vx])
+
+    def screws(self, columns: np.ndarray) -> Array:
+        def sum_of(*terms: tuple[float, Array]) -> Array:
+            parts = [x if k == 1 else k * x for k, x in terms if k]
+            return sum(parts[1:], parts[0]) if parts else jnp.zeros_like(self.x)
+
+        found = []
+        for w, vx, vy in columns.T:
+            x = sum_of((vx, self.c), (-vy, self.s), (w, self.y))
+            y = sum_of((vx, self.s), (vy, self.c), (-w, self.x))
+            found.append(jnp.stack([jnp.full_like(x, w), x, y]))
+        return jnp.stack(found, 1) if found else jnp.zeros((3, 0, *self.x.shape))
 
     def defect(self, afar: bool = False) -> Array:
         turns = jax.lax.stop_gradient(jnp.round(self.angle / (2 * jnp.pi)))
@@ -246,10 +278,15 @@ class SE3(AbstractPose):
         w = jnp.stack([W[2, 1], W[0, 2], W[1, 0]])
         return jnp.concatenate([w, rate.position - cross(w, self.position)])
 
-    def nudge(self, twist: Array) -> "SE3":
+    def carried(self, twist: Array) -> "SE3":
         w = twist[:3]
         turned = jnp.stack([cross(w, self.R[:, j]) for j in range(3)], 1)
-        return SE3(self.R + turned, self.position + twist[3:] + cross(w, self.position))
+        return SE3(turned, twist[3:] + cross(w, self.position))
+
+    @staticmethod
+    def bracket(V: Array, S: Array) -> Array:
+        w, z = V[:3], S[:3]
+        return jnp.concatenate([cross(w, z), cross(w, S[3:]) + cross(V[3:], z)])
 
     def _quaternion(self) -> Array:
         return jnp.moveaxis(frames.quaternion(jnp.moveaxis(self.R, (0, 1), (-2, -1))), -1, 0)

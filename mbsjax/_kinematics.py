@@ -162,7 +162,7 @@ def kinematics(
         raise ValueError("the output times must increase")
     assembling = closing(mech, problem)
     begin = guess(mech, problem, estimate)
-    q0, _, closed, _ = close(assembling, begin, 200, ts[0])
+    q0, _, closed, *_ = close(assembling, begin, 200, ts[0])
     looking = throw and is_concrete(problem, q0)
     near = _around(problem, q0) if mech.contacts else None
     if looking:

@@ -88,6 +88,10 @@ def definite(A: Float[Array, "n n *lanes"], blind: float = 1e-14) -> Callable[[A
     those are left at zero."""
     if A.shape[0] == 0:
         return lambda B: B
+    if A.shape[0] == 1:
+        seen = ~(A <= 0)  # NaN is seen, and told
+        inverse = jnp.where(seen, 1.0, 0.0) / jnp.where(seen, A, 1.0)
+        return lambda B: inverse * B
     return (_written_out if A.shape[0] <= _UNROLLED else _looped)(A, blind)
 
 
@@ -131,46 +135,46 @@ def saddle(
 
 
 def _written_out(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array], Array]:
-    """Cholesky, column by column. Every number ends in a division, which compilers do not repeat."""
-    n = A.shape[0]
-    L: list[Array] = []  # columns from the diagonal down
-    pivots = []
-    noise = 1e-28 * jnp.max(jnp.stack([A[k, k] for k in range(n)]), 0)
+    """By elimination without pivoting, row by row: the rows of the inverse factor, and one over the pivots. Every
+    number ends in a division, which compilers do not repeat."""
+    n, lanes = A.shape[0], A.ndim - 2
+    fixed, ones = jax.lax.stop_gradient(A), jnp.broadcast_to(wide(np.eye(n), lanes), A.shape)
+    diagonal = jnp.sum(fixed * ones, 1)
+    least = jnp.maximum(blind * diagonal, 1e-28 * jnp.max(diagonal, 0))
+    rest = jnp.concatenate([fixed, ones.astype(A.dtype)], 1)
+    rows, inverses = [], []
     for k in range(n):
-        column = A[k:, k]
-        for m in range(k):
-            column = column - L[m][k - m] * L[m][k - m :]
-        seen = ~(column[0] <= jnp.maximum(blind * A[k, k], noise))  # NaN is seen, and told
-        pivot = jnp.sqrt(jnp.where(seen, column[0], 1.0))
-        pivots.append((seen, pivot))
-        L.append(column / pivot)
+        row = rest[0]
+        seen = ~(row[0] <= least[k])  # NaN is seen, and told
+        pivot = jnp.where(seen, row[0], 1.0)
+        rows.append(row[n - k :])
+        inverses.append(jnp.where(seen, 1.0, 0.0) / pivot)
+        if k < n - 1:
+            below = jnp.where(seen, row[1 : n - k], 0.0)
+            rest = (rest[1:, 1:] * pivot - below[:, None] * row[None, 1:]) / pivot
+    W, inverse = jnp.stack(rows), jnp.stack(inverses)
+    return lambda B: _solution(W, inverse, A, B)
 
-    def solve(B: Float[Array, "n k *lanes"]) -> Float[Array, "n k *lanes"]:
-        y: list[Array] = []
-        for k, (seen, pivot) in enumerate(pivots):
-            rest = B[k] - sum(L[m][k - m] * y[m] for m in range(k))
-            y.append(jnp.where(seen, rest, 0.0) / pivot)
-        x: list[Array] = [B[0]] * n
-        for k in reversed(range(n)):
-            seen, pivot = pivots[k]
-            rest = y[k] - sum(L[k][m - k] * x[m] for m in range(k + 1, n))
-            x[k] = jnp.where(seen, rest, 0.0) / pivot
-        return jnp.stack(x)
 
-    return solve
+@jax.custom_jvp
+def _solution(W: Array, inverse: Array, A: Array, B: Array) -> Array:
+    """A^-1 B, where W A W^T is diagonal, with these inverses of its entries."""
+    return product(jnp.swapaxes(W, 0, 1), inverse[:, None] * product(W, B))
+
+
+@_solution.defjvp
+def _solution_jvp(primals, tangents):
+    W, inverse, A, B = primals
+    _, _, A_dot, B_dot = tangents
+    X = _solution(W, inverse, A, B)
+    return X, _solution(W, inverse, A, B_dot - product(A_dot, X))
 
 
 def _looped(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array], Array]:
     """By the inverse of Cholesky's factor, in a loop. (LAPACK's solvers wait, within XLA's threads, for other such
     threads: two at a time on a machine with two cores wait for ever.)"""
     W = _root(jax.lax.stop_gradient(A), blind)
-    W_T = jnp.swapaxes(W, 0, 1)
-
-    def solve(B: Float[Array, "n k *lanes"]) -> Float[Array, "n k *lanes"]:
-        by_root = lambda _, B: product(W_T, product(W, B))
-        return jax.lax.custom_linear_solve(lambda X: product(A, X), B, by_root, symmetric=True)
-
-    return solve
+    return lambda B: _solution(W, jnp.ones_like(W[0]), A, B)
 
 
 def _root(A: Float[Array, "n n *lanes"], blind: float) -> Float[Array, "n n *lanes"]:

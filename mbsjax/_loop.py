@@ -137,7 +137,7 @@ def guards(plant: Plant, t: Array, now: Instant, stance: Stance, apart: Array) -
     if plant.laws:
         rigid = plant.rigid.reshape(-1, *(1,) * t.ndim)
         where = (stance.e1, stance.e2, *frame.spots)
-        near, ends, places, there, apart = system.sights(frame.X, where, stance.on, apart)
+        near, ends, places, there, apart = system.sights(frame.planes, where, stance.on, apart)
         there = (*there, near)
         seen = (jnp.abs(near) < 1e3 * system.size) & (rigid | ~stance.on)
         near = jnp.where(seen, near / system.size, 1.0)
@@ -155,7 +155,7 @@ def guard_value(plant: Plant, t: Array, now: Instant, stance: Stance, after: Sta
     lane)."""
     values = [jnp.zeros(0)]
     if plant.laws:
-        gaps, (s1, s2) = plant.problem.system.gaps(now.frame.X, after), now.frame.spots
+        gaps, (s1, s2) = plant.problem.system.gaps(now.frame.planes, after), now.frame.spots
         four = jnp.stack([s1, 1 - s1, s2, 1 - s2], 1)
         press = jnp.where(plant.rigid, now.press, -now.frame.gaps)
         values.append(jnp.concatenate([gaps[:, None], four, press[:, None]], 1).reshape(-1))
@@ -209,11 +209,11 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         along, rounds = system.finest
         around = system.around
     is_gap, is_force = column(gap_guards), column(force_guards)
+    owners = np.append(np.repeat(np.arange(c), GUARDS), np.full(count - GUARDS * c, c))
 
     def of_guard(x: Array, fill: Any) -> Array:
         """A quantity of contacts, for each guard."""
-        spread = jnp.repeat(x, GUARDS, 0, total_repeat_length=GUARDS * c)
-        return jnp.concatenate([spread, jnp.full((count - GUARDS * c, *x.shape[1:]), fill, x.dtype)])
+        return pick(jnp.concatenate([x, jnp.full((1, *t0.shape), fill, x.dtype)]), owners)
 
     def judge(rtol: Array, atol: Array, t: Array, h: Array, y0: Array, y1: Array, error: Array) -> Any:
         """Whether a step is good enough, and how long the next one may be. (The controller has no memory.)"""
@@ -298,7 +298,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         leaps = jnp.zeros_like(keep)
         if c:
             V, A = (jnp.sum(paths * (now.frame.S * x)[:, None], 2) for x in (now.v, now.a))
-            passing, onward = (system.passing(now.frame.X, x, around) for x in (V, A))
+            passing, onward = (system.passing(now.frame.planes, x, around) for x in (V, A))
             # a gap that is deeper than bodies can come within the bracket was not closed there: chords lead nowhere
             depth = 2 * (passing + onward * (hi - lo)) * (hi - lo) / system.size
             leaps = crossed & is_gap & (-g_hi > of_guard(depth, jnp.inf) + _JUMP)

@@ -236,7 +236,7 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         X = system.poses(q)
         V = jnp.sum(wide(system.layout.paths, closed.ndim) * (system.twists(q, X) * v)[:, None], 2)
         room = jnp.maximum(g[:, 0] * system.size, finest)
-        return jnp.min(room / jnp.maximum(system.passing(X, V, around), 1e-300), 0)
+        return jnp.min(room / jnp.maximum(system.passing(system.planes(X), V, around), 1e-300), 0)
 
     def look(s: _State, now: Problem, y: Array, v: Array, done: Array) -> tuple[_Watch, Array, Array]:
         """The guards at a position that was found: whether it may be accepted, and if not, after which

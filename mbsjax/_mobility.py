@@ -86,7 +86,7 @@ def mobility(mech: Mechanism, q: Float[Array, " nq"] | None = None, *, active: I
     """
     problem = closing(mech, make_problem(mech, {}), active)
     if q is None:
-        q, _, closed, _ = close(problem, guess(mech, problem, None), 200)
+        q, _, closed, *_ = close(problem, guess(mech, problem, None), 200)
         if not bool(closed):
             raise ValueError("the mechanism was not assembled from its own estimates: call assemble, and pass its q")
     here, near = _here_and_near(problem, q)

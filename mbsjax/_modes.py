@@ -62,8 +62,8 @@ def start_mode(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, 
 
 def _slopes(problem: Problem, q: Array) -> Float[Array, "c nv"]:
     assert problem.mode is not None
-    X = problem.system.poses(q)
-    return problem.system.slopes(X, problem.system.twists(q, X), problem.mode)[1]
+    system, X = problem.system, problem.system.poses(q)
+    return system.slopes(system.wrenches(system.planes(X), problem.mode)[0], system.twists(q, X))
 
 
 def _influence(problem: Problem, q: Array, t: Array) -> Float[Array, "nv n"]:
@@ -108,10 +108,10 @@ def watch(
     system, mode = problem.system, problem.mode
     assert mode is not None
     far = system.size
-    X, active = system.poses(q), mode.active
-    here = system.meet(X, (mode.e1, mode.e2, mode.s1, mode.s2))
+    P, active = system.planes(system.poses(q)), mode.active
+    here = system.meet(P, (mode.e1, mode.e2, mode.s1, mode.s2))
     where = (mode.e1, mode.e2, here.s1, here.s2)
-    near, ends, places, there, outside = system.sights(X, where, active, *apart)
+    near, ends, places, there, outside = system.sights(P, where, active, *apart)
     near = jnp.where(near < far, near, far)
     speed = jnp.take_along_axis(v / system.column_sizes(), mode.rests, 0) * span
     numbers = np.arange(len(system.layout.holds)).reshape(-1, *(1,) * mode.owner.ndim)
@@ -159,9 +159,8 @@ def change(
     active = jnp.any(mode.owner == k)
 
     # where it would be next
-    X = system.poses(q)
-
-    further, there = system.further(X, (mode.e1, mode.e2, mode.s1, mode.s2), w)
+    P = system.planes(system.poses(q))
+    further, there = system.further(P, (mode.e1, mode.e2, mode.s1, mode.s2), w)
     there = there[k]
 
     def placed(where: tuple[Array, ...]) -> Mode:

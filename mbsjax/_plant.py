@@ -19,11 +19,11 @@ from ._drive import Problem
 from ._force.base import AbstractForce, Moment
 from ._force.laws import AbstractContactLaw
 from ._force.load import Load
-from ._groups import AbstractPose, lanewise, pick, wide
+from ._groups import AbstractPose, lanewise, one, pick, wide
 from ._inertia import AbstractInertia, inertia, turned
 from ._linalg import definite, product, saddle
 from ._mechanism import Mechanism
-from ._system import second
+from ._system import drifted, second
 from ._trees import Function, as_function, once
 
 
@@ -52,7 +52,8 @@ class Frame(NamedTuple):
     C: Array  # all constraint rows, idle ones zero: loops, gauges, rigid contacts
     drift: Array  # C v + drift = 0
     residual: Array
-    gaps: Array  # of all contacts, on their present elements
+    planes: Any  # of the profiles of all contacts,
+    gaps: Array  # on their present elements
     spots: tuple[Array, Array]  # the local coordinates there
     slopes: Array
     inertia: AbstractInertia
@@ -132,51 +133,50 @@ class Plant(eqx.Module):
     # positions --------------------------------------------------------------------------------------------------------
 
     @once
-    def _geometry(self, q: Array, t: Array, stance: Stance):
-        """Twists, rows of the constraints, their drift; and poses, residuals, gaps, slopes."""
+    def _placed(self, q: Array, t: Array) -> tuple[Frame, Any]:
+        """A position as it is without its contacts, and the chords of the loops."""
         problem, system = self.problem, self.problem.system
         X, phi, S = system.placed(q)
-        r, C = system.equations(X, phi, S, problem.targets(t))
+        r, C, chords = system.equations(X, phi, S, problem.targets(t))
         drift = jnp.zeros_like(r)
         if problem.gauges:
             drift = jnp.concatenate([drift[: len(r) - len(problem.gauges)], problem.drift(t)])
-        r, C, drift, gaps, spots, slopes = self._touching(X, S, stance, r, C, drift)
-        return (S, C, drift, slopes), (X, r, gaps, spots)
-
-    def _touching(self, X: AbstractPose, S: Array, stance: Stance, r: Array, C: Array, drift: Array):
-        """Residuals, rows and drift of loops and gauges with those of the contacts behind; gaps, places, slopes."""
-        zero = jnp.zeros((0, *r.shape[1:]))
-        if not self.laws:
-            return r, C, drift, zero, (zero, zero), jnp.zeros((0, *S.shape[1:]))
-        gaps, slopes, spots = self.problem.system.slopes(X, S, stance)
-        rigid = np.flatnonzero(self.rigid)
-        on = pick(stance.on, rigid)
-        r = jnp.concatenate([r, jnp.where(on, pick(gaps, rigid), 0.0)])
-        C = jnp.concatenate([C, jnp.where(on[:, None], pick(slopes, rigid), 0.0)])
-        return r, C, jnp.concatenate([drift, jnp.zeros_like(on, drift.dtype)]), gaps, spots, slopes
-
-    def touching(self, frame: Frame, stance: Stance) -> Frame:
-        """The same position with its contacts in another stance."""
-        m = frame.C.shape[0] - int(self.rigid.sum())
-        held = (frame.residual[:m], frame.C[:m], frame.drift[:m])
-        r, C, drift, gaps, spots, slopes = self._touching(frame.X, frame.S, stance, *held)
-        return frame._replace(residual=r, C=C, drift=drift, gaps=gaps, spots=spots, slopes=slopes)
-
-    @once
-    def _frame(self, q: Array, parts: tuple, more: tuple) -> Frame:
-        (S, C, drift, slopes), (X, r, gaps, spots) = parts, more
         I = self.inertia.seen(X)  # noqa: E741
         paths, lanes = self.problem.system.layout.paths, q.ndim - 1
         F = I.gathered(np.abs(paths)).momentum(S)
         A = jnp.sum(S[:, :, None] * F[:, None], 0)
         first, other = (wide(x, lanes) for x in self._outboard)
         M = jnp.asarray(first * A + other * jnp.swapaxes(A, 0, 1))
-        return Frame(q, X, S, C, drift, r, gaps, spots, slopes, I, M)
+        none = jnp.zeros((0, *t.shape))
+        planes = system.planes(X) if self.laws else ()
+        return Frame(q, X, S, C, drift, r, planes, none, (none, none), S[:0], I, M), chords
+
+    def _held(self, frame: Frame, stance: Stance, wrenches: Array, met: Any) -> Frame:
+        """The position with its contacts."""
+        rigid = np.flatnonzero(self.rigid)
+        on = pick(stance.on, rigid)
+        slopes = self.problem.system.slopes(wrenches, frame.S)
+        return frame._replace(
+            C=jnp.concatenate([frame.C, jnp.where(on[:, None], pick(slopes, rigid), 0.0)]),
+            drift=jnp.concatenate([frame.drift, jnp.zeros_like(on, frame.drift.dtype)]),
+            residual=jnp.concatenate([frame.residual, jnp.where(on, pick(met.gap, rigid), 0.0)]),
+            gaps=met.gap,
+            spots=(met.s1, met.s2),
+            slopes=slopes,
+        )
+
+    @once
+    def touching(self, frame: Frame, stance: Stance) -> Frame:
+        """The same position with its contacts in another stance."""
+        if not self.laws:
+            return frame
+        m = self.problem.system.row_sizes(self.problem.gauges).shape[0]
+        bare = frame._replace(C=frame.C[:m], drift=frame.drift[:m], residual=frame.residual[:m])
+        return self._held(bare, stance, *self.problem.system.wrenches(frame.planes, stance))
 
     def frame(self, q: Array, t: Array, stance: Stance) -> Frame:
         """A position."""
-        q = self.problem.place(q, t)
-        return self._frame(q, *self._geometry(q, t, stance))
+        return self.touching(self._placed(self.problem.place(q, t), t)[0], stance)
 
     def solver(self, frame: Frame, stance: Stance, contacts: bool = True):
         """The map from forces on the freedoms that are not driven, and what the rows are to be, to their
@@ -199,9 +199,8 @@ class Plant(eqx.Module):
     @once
     def project(self, q: Array, t: Array, stance: Stance) -> Array:
         """q put back on the constraints, by one Newton step: good where it is off by an integration error."""
-        q = self.problem.place(self.problem.system.retract(q, jnp.zeros((len(self.names[0]), *t.shape))), t)
-        (_, C, _, _), (_, r, _, _) = self._geometry(q, t, stance)
-        return self.problem.system.retract(q, self.way_back(C, r, stance))
+        frame = self.frame(self.problem.system.retract(q, jnp.zeros((len(self.names[0]), *t.shape))), t, stance)
+        return self.problem.system.retract(frame.q, self.way_back(frame.C, frame.residual, stance))
 
     def way_back(self, C: Array, r: Array, stance: Stance) -> Array:
         """The shortest move of the freedoms onto the constraints, where their rows are C and their residuals r."""
@@ -278,20 +277,29 @@ class Plant(eqx.Module):
         problem, system, lanes = self.problem, self.problem.system, t.ndim
         u, driven = problem.unknown, np.array(problem.columns, dtype=int)
         q = problem.place(q, t)
-        still = jnp.zeros((len(self.names[0]), *t.shape))
-
-        def moved(d: Array, s: Array):
-            return self._geometry(system.retract(q, d), t + s, stance)
-
-        parts, push, more = jax.linearize(moved, still, jnp.zeros_like(t), has_aux=True)
-        frame = self._frame(q, parts, more)
+        frame, chords = self._placed(q, t)
+        carried: Any = None
+        if self.laws:
+            wrenches, carried, met = jax.linearize(lambda P: system.wrenches(P, stance), frame.planes, has_aux=True)
+            frame = self._held(frame, stance, wrenches, met)
         solve = self.solver(frame, stance)
         v = self.velocity(frame, solve, p, t)
-        S_dot, C_dot, drift_dot, slopes_dot = push(v, jnp.ones_like(t))
         a_d = self.driven(t)[1]
 
         paths = wide(system.layout.paths, lanes)
-        V, A = (jnp.sum(paths * (x * v)[:, None], 2) for x in (frame.S, S_dot))
+        V = jnp.sum(paths * (frame.S * v)[:, None], 2)
+        S_dot = system.twist_rates(q, frame.X, frame.S, v, V)
+        A = jnp.sum(paths * (S_dot * v)[:, None], 2)
+        # the second rates of the constraints, where nothing is accelerated
+        curves = [system.loop_rates(chords, S_dot * v), *self._gauge_curves(t, frame.X, V, A)]
+        bends = jnp.zeros((0, *t.shape))
+        rigid = np.flatnonzero(self.rigid)
+        if self.laws:
+            (V_a, V_b), (A_a, A_b) = (system.at_contacts(x) for x in (V, A))
+            moving = lambda P, V: lanewise(jax.vmap(lambda P, V: P.carried(V)), lanes)(P, V)
+            turning = carried((moving(frame.planes[0], V_a), moving(frame.planes[1], V_b)))
+            bends = jnp.sum(turning * (V_b - V_a) + wrenches * (A_b - A_a), 1)
+            curves.append(jnp.where(pick(stance.on, rigid), pick(bends, rigid), 0.0))
         h = frame.inertia.momentum(V)
         h_dot = frame.inertia.momentum(A) + turned(V, h)
         wrench = frame.inertia.weight(self.gravity)
@@ -307,23 +315,43 @@ class Plant(eqx.Module):
         load = load + jnp.sum(frame.slopes * press[:, None], 0)
         bias = jnp.sum(frame.S * onto(h_dot), 0)
         across = jnp.sum(pick(frame.M, driven, 1) * a_d[None], 1)
-        gamma = jnp.sum(C_dot * v[None], 1) + drift_dot + jnp.sum(pick(frame.C, driven, 1) * a_d[None], 1)
+        gamma = jnp.concatenate(curves) + jnp.sum(pick(frame.C, driven, 1) * a_d[None], 1)
         net = load - bias - across
         a_u, lam = solve(pick(net, u)[:, None], -gamma[:, None])
         a, lam = self.spread(a_u[:, 0], a_d), lam[:, 0]
         held = jnp.sum(frame.C * lam[:, None], 0)
         p_dot = pick(load + held + jnp.sum(S_dot * onto(h), 0), u)
         drive = pick(jnp.sum(frame.M * a[None], 1) + bias - load - held, driven)
-        rigid = np.flatnonzero(self.rigid)
         if len(rigid):
             mine = lam[lam.shape[0] - len(rigid) :]
             press = press + jnp.sum(wide(np.eye(len(self.laws))[rigid], lanes) * mine[:, None], 0)
-        q_dot = jax.jvp(lambda d: system.retract(q, d), (still,), (v,))[1]
+        q_dot = system.stored_rates(q, v)
         sizes = jnp.abs(load) + jnp.abs(bias + across)
         p = self.momentum(frame, v)
         scale = jnp.max(pick(sizes, u) * self.columns, 0, initial=0.0) + jnp.abs(jnp.sum(p * pick(v, u), 0))
-        onward = jnp.sum(frame.slopes * a[None] + slopes_dot * v[None], 1)
+        onward = jnp.sum(frame.slopes * a[None], 1) + bends
         return Instant(frame, v, a, lam, press, rates, onward, p, p_dot, q_dot, drive, scale)
+
+    def _gauge_curves(self, t: Array, X: AbstractPose, V: Array, A: Array) -> list[Array]:
+        """The second rates of the gauges' residuals, where the bodies move with twists V and their rates A."""
+        problem, system, found = self.problem, self.problem.system, []
+        if not problem.gauges:
+            return found
+        aims = second(lambda s: jnp.stack([x for _, x in problem.targets(t + s)]))
+
+        def curve(gauge: Any, aim: tuple, moving: list) -> Array:
+            def later(s: Array) -> Array:
+                x, rate, gain = aim
+                target = x + (rate + gain * s / 2) * s
+                return gauge.residual(target, *(drifted(X, V, A, s) for X, V, A in moving))
+
+            return second(later)[2][None]
+
+        for k, i in enumerate(problem.gauges):
+            numbers = [system.layout.body_numbers[name] for name in system.layout.gauge_bodies[i]]
+            moving = [(one(X, b), V[:, b], A[:, b]) for b in numbers]
+            found.append(lanewise(curve, t.ndim)(system.gauges[i], tuple(x[k] for x in aims), moving))
+        return found
 
     def energies(self, t: Array, frame: Frame, v: Array, stance: Stance) -> tuple[Array, Array]:
         """Kinetic and potential energy (of one lane)."""

@@ -20,7 +20,7 @@ from ._reaction import Reaction, reaction
 from ._results import RESULTS
 from ._run import AbstractRun
 from ._system import second
-from ._touch import Touch
+from ._touch import Touch, lifted
 from ._trees import frozen
 
 
@@ -238,7 +238,7 @@ def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Arr
 @eqx.filter_jit
 def _located(plant: Plant, q: Array, held: Stance) -> Stance:
     system = plant.problem.system
-    return jax.vmap(lambda q, stance: system.located(system.poses(q), stance))(q, held)
+    return jax.vmap(lambda q, stance: system.located(system.planes(system.poses(q)), stance))(q, held)
 
 
 @eqx.filter_jit
@@ -255,16 +255,16 @@ def _momentum(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> Ar
 def _contacts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance, press: Array) -> ContactForce:
     system = plant.problem.system
 
-    def place(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1: Array, e2: Array, s1: Array, s2: Array) -> tuple:
-        found = touch.meet(touch.relative(X_a, X_b), e1, e2, s1, s2)
-        at, plane = touch.A.place(e1, found.s1), X_a @ touch.X_A
-        point, normal = (jnp.concatenate([x, jnp.zeros(plane.dim - 2)]) for x in (at.position, at.normal))
+    def place(touch: Touch, plane: AbstractPose, other: AbstractPose, e1: Array, e2: Array, *s: Array) -> tuple:
+        found = touch.meet(touch.relative(plane, other), e1, e2, *s)
+        at = touch.A.place(e1, found.s1)
+        point, normal = (lifted(plane, x) for x in (at.position, at.normal))
         return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap]), plane.apply(point), plane.rotate(normal)
 
     def one(t: Array, q: Array, v: Array, stance: Stance) -> tuple:
         frame = plant.frame(q, t, stance)
-        coordinates, point, normal = system.each_touch(place, frame.X, *stance.where)
-        there = stance.on | jnp.isfinite(system.nearest(frame.X).gap)  # else there is no common normal
+        coordinates, point, normal = system.each_touch(place, *frame.planes, *stance.where)
+        there = stance.on | jnp.isfinite(system.nearest(frame.planes).gap)  # else there is no common normal
         coordinates = coordinates.at[:, 2].set(jnp.where(there, coordinates[:, 2], jnp.inf))
         return coordinates, frame.slopes @ v, plant.static_press(t, frame, stance), point, normal
 

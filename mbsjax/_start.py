@@ -21,11 +21,11 @@ _DEEP = 2e-3  # of the size of the profiles: points that are less deep are left 
 def around(laid_out: System, q: Float[Array, " nq"]) -> tuple[Pairing, SE2]:
     """The closest elements of every contact, and the pose of its second profile in the plane of the first."""
 
-    def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose) -> tuple[Pairing, SE2]:
-        X = touch.relative(X_a, X_b)
+    def look(touch: Touch, *planes: AbstractPose) -> tuple[Pairing, SE2]:
+        X = touch.relative(*planes)
         return touch.closest(X), X
 
-    return laid_out.each_touch(look, laid_out.poses(q))
+    return laid_out.each_touch(look, *laid_out.planes(laid_out.poses(q)))
 
 
 def check_start(mech: Mechanism, near: Pairing, poses: SE2) -> None:

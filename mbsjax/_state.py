@@ -16,6 +16,7 @@ from ._mechanism import Mechanism
 from ._plant import Plant, Stance, plant as make_plant
 from ._precision import as_float, is_concrete
 from ._profile.closest import Pairing
+from ._touch import Mode
 from ._trees import frozen
 
 
@@ -81,14 +82,14 @@ def state(
         places = {*begin.given, *(i for name in several for i in mech.freedoms(name))}
         q = mech.estimate({**_by_joint(mech, begin.q), **{name: fixed[name] for name in whole}})
         begin = Estimate(q, tuple(sorted(places)))
-    q, _, closed, _ = close(assembling, begin, 200, t)
+    q, _, closed, _, mode = close(assembling, begin, 200, t)
     looking = throw and is_concrete(assembling, q)
     if looking and not bool(closed):
         raise ValueError(explain(mech, assembling, q, float(t), single))
     if looking:
         begin.warn(mech, q)
     plant = make_plant(mech, make_problem(mech, drive))
-    v, off = _velocity(plant, mech, q, t, velocities)
+    v, off = _velocity(plant, mech, q, t, mode, velocities)
     if looking and not bool(off < 1e-6):
         raise ValueError(
             f"the velocities {dict(velocities) if isinstance(velocities, Mapping) else 'given'} do not go together "
@@ -117,16 +118,20 @@ def first_stance(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing
         none = jnp.zeros(0, int)
         return Stance(none > 0, none, none, zero, zero, zero, jnp.ones(n))
     if near is None:
-        near = system.nearest(system.poses(q))
+        near = system.nearest(system.planes(system.poses(q)))
     on = jnp.where(plant.rigid, jnp.asarray(active), near.gap < 0)
     return Stance(on, near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1), zero, jnp.ones(n))
 
 
 @eqx.filter_jit
-def _velocity(plant: Plant, mech: Mechanism, q: Array, t: Array, given: Any) -> tuple[Array, Array]:
+def _velocity(plant: Plant, mech: Mechanism, q: Array, t: Array, mode: Mode | None, given: Any) -> tuple[Array, Array]:
     """Velocities of least kinetic energy that satisfy the constraints and are as given, and by how much they miss that,
-    scaled."""
-    stance = first_stance(*frozen((plant, active_contacts(mech), q)))
+    scaled. `mode` tells where the active contacts are."""
+    none = jnp.zeros(len(plant.laws))
+    stance = Stance(none > 0, none.astype(int), none.astype(int), none, none, none, jnp.ones(0))
+    if mode is not None:
+        e1, e2, s1, s2 = frozen((mode.e1, mode.e2, mode.s1, mode.s2))
+        stance = stance._replace(on=jnp.asarray(active_contacts(mech)), e1=e1, e2=e2, s1=s1, s2=s2)
     frame, (v_d, _) = plant.frame(q, t, stance), plant.driven(t)
     driven, u, sizes = (
         np.array(plant.problem.columns, dtype=int),

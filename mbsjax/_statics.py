@@ -205,7 +205,7 @@ def equilibrium(
     problem = make_problem(mech, drive, fixed)
     assembling = closing(mech, problem)
     begin = guess(mech, problem, estimate)
-    q, _, closed, _ = close(assembling, begin, 200, t)
+    q, _, closed, *_ = close(assembling, begin, 200, t)
     looking = throw and is_concrete(problem, q)
     if looking and not bool(closed):
         raise ValueError(explain(mech, assembling, q, float(t), fixed))
@@ -266,10 +266,10 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
         """Where the contacts are."""
         if not c:
             return stance
-        return system.located(system.poses(q), stance)
+        return system.located(system.planes(system.poses(q)), stance)
 
     def gaps(q: Array, stance: Stance) -> Array:
-        return jnp.where(stance.on | ~plant.rigid, jnp.inf, system.nearest(system.poses(q)).gap)
+        return jnp.where(stance.on | ~plant.rigid, jnp.inf, system.nearest(system.planes(system.poses(q))).gap)
 
     def step(state):
         q, stance, k, _, _ = state

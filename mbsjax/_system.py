@@ -19,7 +19,7 @@ from jaxtyping import Array, Float
 
 from ._gauge import AbstractGauge
 from ._groups import SE2, SE3, AbstractPose, expand, lanewise, one, part, pick, take, wide
-from ._joint.base import AbstractFlatPair, AbstractPair, motion
+from ._joint.base import AbstractFlatPair, AbstractPair, fixed_screws, local_twists, motion
 from ._joint.revolute import RevolutePair
 from ._mechanism import Mechanism
 from ._profile.base import Row
@@ -33,6 +33,7 @@ Turns = Any  # (cosines, sines) of all bodies in the plane; phi of all joints in
 _SHORT, _LONG = 1e-3, 0.1  # of the mechanism's size: elements that are shorter, or longer, do not set the steps
 _ELSEWHERE = 1e-3  # of the mechanism's size: an active contact's places nearer to each other are the same place
 
+Planes = tuple[AbstractPose, AbstractPose]  # of the two profiles of every contact
 Targets = tuple[tuple[int, Float[Array, "*lanes"]], ...]  # gauge number, value
 
 
@@ -130,6 +131,18 @@ class Layout:
         return -self.topology.loops[:, self.owner].astype(float)
 
     @cached_property
+    def touch_numbers(self) -> np.ndarray:
+        """The numbers of the first bodies of all contacts, and of the second."""
+        return (
+            np.array([[self.body_numbers[name] for name in pair] for pair in self.touch_bodies], int).reshape(-1, 2).T
+        )
+
+    @cached_property
+    def carriers(self) -> np.ndarray:
+        """For each freedom, the number of the body that its screw is fixed to."""
+        return self.ends[np.argsort(self.order)[self.owner], 0]
+
+    @cached_property
     def paths(self) -> np.ndarray:
         """For each body and freedom: how the freedom moves the body."""
         return self.topology.paths[np.argsort(self._renumber)][:, self.owner].astype(float)
@@ -159,6 +172,12 @@ class System(eqx.Module):
             parts.append(moved.reshape(-1, *q.shape[1:]))
         places = np.concatenate([s.reshape(-1) for s in self.layout.stored])
         return pick(jnp.concatenate(parts), np.argsort(places))
+
+    def stored_rates(self, q: Float[Array, "nq *lanes"], v: Float[Array, "nv *lanes"]) -> Float[Array, "nq *lanes"]:
+        """The rates of the coordinates, where the freedoms move with v."""
+        if all(isinstance(pair, AbstractFlatPair) for pair in self.pairs):
+            return v
+        return jax.jvp(lambda d: self.retract(q, d), (jnp.zeros_like(v),), (v,))[1]
 
     def poses(self, q: Float[Array, "nq *lanes"]) -> AbstractPose:
         """The pose in ground of every body, numbered as the tree reaches them."""
@@ -226,22 +245,16 @@ class System(eqx.Module):
         """The poses that gauge number `i` depends on."""
         return tuple(one(X, self.layout.body_numbers[name]) for name in self.layout.gauge_bodies[i])
 
-    def touch_poses(self, X: AbstractPose, k: int) -> tuple[AbstractPose, AbstractPose]:
-        """The poses of the two bodies of contact number `k`."""
-        a, b = (one(X, self.layout.body_numbers[name]) for name in self.layout.touch_bodies[k])
-        return a, b
+    def planes(self, X: AbstractPose) -> Planes:
+        """The planes of the profiles of every contact, where the bodies stand at X; on the first axis of all leaves
+        stands which contact."""
+        bodies = [
+            X.map_many(lambda leaf, axis, side=side: jnp.moveaxis(pick(leaf, side, axis), axis, 0))
+            for side in self.layout.touch_numbers
+        ]
+        return self.each_touch(lambda touch, X_a, X_b: touch.planes(X_a, X_b), *bodies)
 
-    def each_touch(self, f: Callable, X: AbstractPose, *of_each: Array) -> Any:
-        """f(touch, pose, pose, ...) of every contact, stacked on a first axis; `of_each` is told contact by contact."""
-        numbers = np.array([[self.layout.body_numbers[name] for name in pair] for pair in self.layout.touch_bodies])
-
-        def poses(side: np.ndarray) -> AbstractPose:
-            """Those of one side, with what tells them apart on the first axis of all leaves."""
-            return X.map_many(lambda leaf, axis: jnp.moveaxis(pick(leaf, side, axis), axis, 0))
-
-        return self.of_touches(f, *(poses(side) for side in numbers.T), *of_each)
-
-    def of_touches(self, f: Callable, *of_each: Any) -> Any:
+    def each_touch(self, f: Callable, *of_each: Any) -> Any:
         """f(touch, ...) of every contact, stacked on a first axis; `of_each` is told contact by contact."""
         f = eqx.filter_vmap(lanewise(f, self.size.ndim), in_axes=eqx.if_array(0), out_axes=eqx.if_array(0))
         kinds = [np.array(members) for members in self.layout.touch_kinds]
@@ -264,38 +277,38 @@ class System(eqx.Module):
         """Where the resting coordinates are."""
         return jnp.take_along_axis(q, jnp.asarray(self.layout.slots)[mode.rests], 0)
 
-    def nearest(self, X: AbstractPose) -> Pairing:
+    def nearest(self, P: Planes) -> Pairing:
         """The closest elements of every contact."""
-        return self.each_touch(lambda touch, X_a, X_b: touch.closest(touch.relative(X_a, X_b)), X)
+        return self.each_touch(lambda touch, *planes: touch.closest(touch.relative(*planes)), *P)
 
-    def gaps(self, X: AbstractPose, mode: Any) -> Float[Array, "c *lanes"]:
+    def gaps(self, P: Planes, mode: Any) -> Float[Array, "c *lanes"]:
         """The gap of every contact on its present elements."""
-        return self.meet(X, (mode.e1, mode.e2, mode.s1, mode.s2)).gap
+        return self.meet(P, (mode.e1, mode.e2, mode.s1, mode.s2)).gap
 
-    def meet(self, X: AbstractPose, where: tuple[Array, ...]) -> Meeting:
+    def meet(self, P: Planes, where: tuple[Array, ...]) -> Meeting:
         """The common normal of every contact on its present elements."""
 
-        def met(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *where: Array) -> Meeting:
-            return touch.meet(touch.relative(X_a, X_b), *where)
+        def met(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, *where: Array) -> Meeting:
+            return touch.meet(touch.relative(P_a, P_b), *where)
 
-        return self.each_touch(met, X, *where)
+        return self.each_touch(met, *P, *where)
 
     @once
     def sights(
-        self, X: AbstractPose, where: tuple[Array, ...], active: Array, *apart: Array
+        self, P: Planes, where: tuple[Array, ...], active: Array, *apart: Array
     ) -> tuple[Array, Array, list, tuple, Array]:
         """What is watched of every contact, which is at `where`, since its pairs were `apart`, if that is known;
         `Touch.sight`."""
 
-        def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *rest: Array):
-            return touch.sight(touch.relative(X_a, X_b), *rest)
+        def look(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, *rest: Array):
+            return touch.sight(touch.relative(P_a, P_b), *rest)
 
-        return self.each_touch(look, X, *where, active, jnp.broadcast_to(_ELSEWHERE * self.size, active.shape), *apart)
+        return self.each_touch(look, *P, *where, active, jnp.broadcast_to(_ELSEWHERE * self.size, active.shape), *apart)
 
-    def located(self, X: AbstractPose, stance: Any) -> Any:
+    def located(self, P: Planes, stance: Any) -> Any:
         """The stance with every contact where it is: an open one on its closest elements."""
-        here = self.meet(X, stance.where)
-        e1, e2, s1, s2 = self.sights(X, (stance.e1, stance.e2, here.s1, here.s2), stance.on)[2]
+        here = self.meet(P, stance.where)
+        e1, e2, s1, s2 = self.sights(P, (stance.e1, stance.e2, here.s1, here.s2), stance.on)[2]
         return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)
 
     def pairs_apart(self, lanes: tuple[int, ...]) -> Float[Array, "c pairs *lanes"]:
@@ -306,14 +319,14 @@ class System(eqx.Module):
     def _most_pairs(self) -> int:
         return max((len(touch.pairs[0]) for touch in self.touches), default=0)
 
-    def further(self, X: AbstractPose, where: tuple[Array, ...], w: Array) -> tuple[tuple[Array, ...], Array]:
+    def further(self, P: Planes, where: tuple[Array, ...], w: Array) -> tuple[tuple[Array, ...], Array]:
         """Where every contact is next if it left its element by the end w; `Touch.further`."""
 
-        def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *rest: Array):
-            return touch.further(touch.relative(X_a, X_b), *rest)
+        def look(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, *rest: Array):
+            return touch.further(touch.relative(P_a, P_b), *rest)
 
         each = [jnp.broadcast_to(x, where[0].shape) for x in (w, self.size)]
-        return self.each_touch(look, X, *where, *each)
+        return self.each_touch(look, *P, *where, *each)
 
     @property
     def finest(self) -> tuple[Float[Array, "c *lanes"], Float[Array, "c pairs *lanes"]]:
@@ -325,38 +338,37 @@ class System(eqx.Module):
             along, rounds = touch.finest
             return along, jnp.pad(rounds, (0, most - rounds.shape[0]), constant_values=jnp.inf)
 
-        along, rounds = self.of_touches(sizes)
+        along, rounds = self.each_touch(sizes)
         along = jnp.clip(along, _SHORT * self.size, _LONG * self.size)
         return along, jnp.maximum(rounds, _SHORT / 4 * self.size)
 
     @property
     def around(self) -> tuple[Array, Array]:
         """How far the profiles of every contact reach around which centers."""
-        return self.of_touches(lambda touch: touch.around)
+        return self.each_touch(lambda touch: touch.around)
 
-    def passing(self, X: AbstractPose, V: Float[Array, "rows bodies *lanes"], around: tuple[Array, Array]) -> Array:
+    def at_contacts(self, V: Float[Array, "rows bodies *lanes"]) -> list[Float[Array, "c rows *lanes"]]:
+        """The twists of the two bodies of every contact."""
+        return [jnp.swapaxes(pick(V, side, 1), 0, 1) for side in self.layout.touch_numbers]
+
+    def passing(self, P: Planes, V: Float[Array, "rows bodies *lanes"], around: tuple[Array, Array]) -> Array:
         """How fast the distance of the bodies of every contact may change, where their twists are V."""
-        numbers = np.array([[self.layout.body_numbers[name] for name in pair] for pair in self.layout.touch_bodies])
-        relative = jnp.swapaxes(pick(V, numbers[:, 1], 1) - pick(V, numbers[:, 0], 1), 0, 1)
+        V_a, V_b = self.at_contacts(V)
+        return self.each_touch(lambda touch, *rest: touch.passing(*rest), *P, V_b - V_a, *around)
 
-        def speed(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *rest: Array) -> Array:
-            return touch.passing(X_a, X_b, *rest)
+    def wrenches(self, P: Planes, mode: Any) -> tuple[Float[Array, "c rows *lanes"], Meeting]:
+        """The wrench of a unit force in every contact on its present elements, and its common normal."""
 
-        return self.each_touch(speed, X, relative, *around)
+        def both(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, e1: Array, e2: Array, *s: Array):
+            found = touch.meet(touch.relative(P_a, P_b), e1, e2, *s)
+            return touch.wrench(P_a, e1, found.s1), found
 
-    def slopes(
-        self, X: AbstractPose, S: Float[Array, "rows nv *lanes"], mode: Any
-    ) -> tuple[Float[Array, "c *lanes"], Float[Array, "c nv *lanes"], tuple[Array, Array]]:
-        """The gap of every contact on its present elements, its derivative in the freedoms, and where it is there."""
+        return self.each_touch(both, *P, mode.e1, mode.e2, mode.s1, mode.s2)
 
-        def both(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1: Array, e2: Array, *s: Array):
-            found = touch.meet(touch.relative(X_a, X_b), e1, e2, *s)
-            return found.gap, touch.wrench(X_a, e1, found.s1), (found.s1, found.s2)
-
-        gaps, wrenches, spots = self.each_touch(both, X, mode.e1, mode.e2, mode.s1, mode.s2)
-        numbers = np.array([[self.layout.body_numbers[name] for name in pair] for pair in self.layout.touch_bodies])
-        between = self.layout.paths[numbers[:, 1]] - self.layout.paths[numbers[:, 0]]
-        return gaps, jnp.sum(wrenches[:, :, None] * S[None], 1) * wide(between, self.size.ndim), spots
+    def slopes(self, wrenches: Float[Array, "c rows *lanes"], S: Float[Array, "rows nv *lanes"]) -> Array:
+        """The derivatives in the freedoms of the gaps of every contact."""
+        between = np.subtract(*(self.layout.paths[side] for side in self.layout.touch_numbers[::-1]))
+        return jnp.sum(wrenches[:, :, None] * S[None], 1) * wide(between, self.size.ndim)
 
     def residual(
         self,
@@ -379,29 +391,58 @@ class System(eqx.Module):
             )
             rows.append(value[None])
         if mode is not None:
-            rows.append(_owned(mode, self.gaps(X, mode), self.resting(q, mode) - mode.held))
+            rows.append(_owned(mode, self.gaps(self.planes(X), mode), self.resting(q, mode) - mode.held))
         return jnp.concatenate(rows) if rows else jnp.zeros((0, *q.shape[1:]))
 
     def twists(self, q: Float[Array, "nq *lanes"], X: AbstractPose) -> Float[Array, "rows nv *lanes"]:
         """The twist in ground of every freedom: B_ji of (2.2.3-21) as a column."""
         group = self.layout.group
-
-        def local(pair: AbstractPair, qk: Array) -> Array:
-            """vee(dphi/dq phi^-1) of a joint in its frame k- (2.2.3-14)."""
-            n = len(pair.coordinates)
-            if n == 0:
-                return jnp.zeros((group.rows, 0))
-            phi, push = jax.linearize(lambda d: motion(pair, pair.retract(qk, d), group), jnp.zeros(n))
-            return jax.vmap(lambda e: phi.left_twist(push(e)), out_axes=1)(jnp.eye(n))
-
         frame = take(X, self.layout.ends[:, 0]) @ self.X_A
-        columns = []
-        for pair, stored, walked in zip(self.pairs, self.layout.stored, self.layout.walked, strict=True):
-            mine = lanewise(local, q.ndim)(pair, pick(q, stored))
-            frames = take(frame, walked).map_many(lambda leaf, axis: jnp.expand_dims(leaf, axis))
-            columns.append(frames.twist_map(mine).reshape(group.rows, -1, *q.shape[1:]))  # freedoms, joints
+
+        def columns(pair: AbstractPair, stored: np.ndarray, frame: AbstractPose) -> Array:
+            if (screws := fixed_screws(pair, group)) is not None:
+                return frame.screws(screws)
+            mine = lanewise(lambda pair, qk: local_twists(pair, qk, group), q.ndim)(pair, pick(q, stored))
+            return frame.map_many(lambda leaf, axis: jnp.expand_dims(leaf, axis)).twist_map(mine)
+
+        return self._by_freedom(columns, frame)
+
+    def _by_freedom(self, columns: Callable, frame: AbstractPose) -> Float[Array, "rows nv *lanes"]:
+        """Columns [rows freedoms joints] of the joints of every kind, where their frames are, in the order in which
+        the freedoms are listed."""
+        rows, lanes = self.layout.group.rows, frame.position.shape[2:]
+        found = [
+            columns(pair, stored, take(frame, walked)).reshape(rows, -1, *lanes)
+            for pair, stored, walked in zip(self.pairs, self.layout.stored, self.layout.walked, strict=True)
+        ]
         places = np.concatenate([free.reshape(-1) for free in self.layout.free])
-        return pick(jnp.concatenate(columns, 1), np.argsort(places), 1)
+        return pick(jnp.concatenate(found, 1) if len(found) > 1 else found[0], np.argsort(places), 1)
+
+    def twist_rates(
+        self, q: Float[Array, "nq *lanes"], X: AbstractPose, S: Float[Array, "rows nv *lanes"], v: Array, V: Array
+    ) -> Float[Array, "rows nv *lanes"]:
+        """The rates of the twists of the freedoms, which move with v, the bodies with V: a screw is carried along by
+        its body; some change within it."""
+        group = self.layout.group
+        rates = group.bracket(pick(V, self.layout.carriers, 1), S)
+        if all(fixed_screws(pair, group) is not None for pair in self.pairs):
+            return rates
+        frame = take(X, self.layout.ends[:, 0]) @ self.X_A
+        free = {id(pair): places for pair, places in zip(self.pairs, self.layout.free, strict=True)}
+
+        def columns(pair: AbstractPair, stored: np.ndarray, frame: AbstractPose) -> Array:
+            n = len(pair.coordinates)
+            if fixed_screws(pair, group) is not None:
+                return jnp.zeros((group.rows, n, stored.shape[1], *q.shape[1:]))
+
+            def change(pair: AbstractPair, qk: Array, vk: Array) -> Array:
+                within = lambda d: local_twists(pair, pair.retract(qk, d), group)
+                return jax.jvp(within, (jnp.zeros(n),), (vk,))[1]
+
+            mine = lanewise(change, q.ndim)(pair, pick(q, stored), pick(v, free[id(pair)]))
+            return frame.map_many(lambda leaf, axis: jnp.expand_dims(leaf, axis)).twist_map(mine)
+
+        return rates + self._by_freedom(columns, frame)
 
     def linearise(
         self,
@@ -415,9 +456,10 @@ class System(eqx.Module):
         round a loop. `turns` may be given where they are known."""
         X, phi = self._place(q, self.turns(q) if turns is None else turns)
         S = self.twists(q, X)
-        residuals, rows = self.equations(X, phi, S, targets, afar)
+        residuals, rows, _ = self.equations(X, phi, S, targets, afar)
         if mode is not None:
-            gaps, slopes, _ = self.slopes(X, S, mode)
+            wrenches, (_, _, gaps) = self.wrenches(self.planes(X), mode)
+            slopes = self.slopes(wrenches, S)
             unit = (wide(np.arange(S.shape[1]), q.ndim - 1)[None] == mode.rests[:, None]).astype(q.dtype)
             residuals = jnp.concatenate([residuals, _owned(mode, gaps, self.resting(q, mode) - mode.held)])
             rows = jnp.concatenate([rows, _owned(mode, slopes, unit)])
@@ -435,14 +477,16 @@ class System(eqx.Module):
         S: Float[Array, "rows nv *lanes"],
         targets: Targets = (),
         afar: bool = False,
-    ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nv *lanes"]]:
-        """The residuals of the loops and the gauges, and their derivatives in the freedoms, from the poses."""
+    ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nv *lanes"], Any]:
+        """The residuals of the loops and the gauges, and their derivatives in the freedoms, from the poses; and the
+        chords, as `loop_rates` takes them."""
         lanes = S.ndim - 2
-        residuals, rows = [], []
+        residuals, rows, chords = [], [], None
         if self.layout.topology.chords:
             arrived, left = self._chords(X, phi)
+            chords = arrived.inverse(), left
             residuals.append(_by_loop(left.defect(afar)))
-            seen = expand(arrived.inverse()).twist_map(S[:, None])
+            seen = expand(chords[0]).twist_map(S[:, None])
             rows.append(_by_loop(expand(left).defect_rate(seen, afar) * wide(self.layout.loops, lanes)))
 
         def slope(gauge: AbstractGauge, target: Array, *poses: AbstractPose) -> tuple[Array, Array]:
@@ -458,8 +502,19 @@ class System(eqx.Module):
             rows.append(jnp.sum(wide(self.layout.paths[numbers], lanes) * moves, 0)[None])
             residuals.append(value[None])
         if not rows:
-            return jnp.zeros((0, *S.shape[2:])), jnp.zeros((0, *S.shape[1:]))
-        return jnp.concatenate(residuals), jnp.concatenate(rows)
+            return jnp.zeros((0, *S.shape[2:])), jnp.zeros((0, *S.shape[1:])), None
+        if len(rows) == 1:
+            return residuals[0], rows[0], chords
+        return jnp.concatenate(residuals), jnp.concatenate(rows), chords
+
+    def loop_rates(self, chords: Any, A: Float[Array, "rows nv *lanes"]) -> Float[Array, "m *lanes"]:
+        """The second rates of the loops' residuals, where A is what every freedom adds to the rates of twists: the two
+        sides of a loop have one twist, so this is all."""
+        if chords is None:
+            return jnp.zeros((0, *A.shape[2:]))
+        back, left = chords
+        apart = jnp.sum(wide(self.layout.loops, A.ndim - 2) * A[:, None], 2)
+        return _by_loop(left.defect_rate(back.twist_map(apart)))
 
     def rates(
         self, q: Float[Array, " nq"], v: Float[Array, " nv"], a: Float[Array, " nv"]
@@ -510,14 +565,14 @@ class System(eqx.Module):
             for side in (0, 1):
                 twists += [jnp.stack([m[side][1] for m in moves]), jnp.stack([m[side][2] for m in moves])]
 
-            def curve(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, V_a, A_a, V_b, A_b, *where: Array) -> Array:
+            def curve(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, V_a, A_a, V_b, A_b, *where: Array) -> Array:
                 def gap(s: Array) -> Array:
-                    later = touch.relative(drifted(X_a, V_a, A_a, s), drifted(X_b, V_b, A_b, s))
+                    later = touch.relative(drifted(P_a, V_a, A_a, s), drifted(P_b, V_b, A_b, s))
                     return touch.meet(later, *where).gap
 
                 return second(gap)[2]
 
-            curves = self.each_touch(curve, X, *twists, mode.e1, mode.e2, mode.s1, mode.s2)
+            curves = self.each_touch(curve, *self.planes(X), *twists, mode.e1, mode.e2, mode.s1, mode.s2)
             rows.append(_owned(mode, curves, a[mode.rests]))
         return jnp.concatenate(rows) if rows else jnp.zeros(0)
 

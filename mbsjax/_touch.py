@@ -54,9 +54,14 @@ class Touch(eqx.Module):
     allowed_a: tuple[int, ...] = eqx.field(static=True)
     allowed_b: tuple[int, ...] = eqx.field(static=True)
 
-    def relative(self, X_a: AbstractPose, X_b: AbstractPose) -> SE2:
-        """The pose of the second profile in the plane of the first."""
-        X = (X_a @ self.X_A).inverse() @ (X_b @ self.X_B)
+    def planes(self, X_a: AbstractPose, X_b: AbstractPose) -> tuple[AbstractPose, AbstractPose]:
+        """The planes of the two profiles, where the bodies stand."""
+        return X_a @ self.X_A, X_b @ self.X_B
+
+    @staticmethod
+    def relative(P_a: AbstractPose, P_b: AbstractPose) -> SE2:
+        """The pose of the second plane in the first."""
+        X = P_a.inverse() @ P_b
         if isinstance(X, SE2):
             return X
         assert isinstance(X, SE3)
@@ -75,15 +80,14 @@ class Touch(eqx.Module):
         """The closest elements."""
         return closest(self.A, self.B, X, self.pairs)[0]
 
-    def wrench(self, X_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
+    def wrench(self, P_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
         """What the gap grows by, for each unit of a twist in ground of the second body: the wrench of a unit force
         along the common normal; the first body's twist takes as much away."""
         place = self.A.place(e1, s1)
-        X = X_a @ self.X_A
-        p, n = (jnp.concatenate([x, jnp.zeros(X.dim - 2)]) for x in (place.position, place.normal))
-        p, n = X.apply(p), X.rotate(n)
-        if X.dim == 2:
-            return jnp.concatenate([(p[0] * n[1] - p[1] * n[0])[None], n])
+        p, n = (lifted(P_a, x) for x in (place.position, place.normal))
+        p, n = P_a.apply(p), P_a.rotate(n)
+        if P_a.dim == 2:
+            return jnp.stack([p[0] * n[1] - p[1] * n[0], n[0], n[1]])
         return jnp.concatenate([jnp.cross(p, n), n])
 
     def sight(
@@ -134,13 +138,14 @@ class Touch(eqx.Module):
         centers, reaches = zip(self.A.around, self.B.around)
         return jnp.stack(centers), jnp.stack(reaches)
 
-    def passing(self, X_a: AbstractPose, X_b: AbstractPose, V: Array, centers: Array, reaches: Array) -> Array:
+    @staticmethod
+    def passing(P_a: AbstractPose, P_b: AbstractPose, V: Array, centers: Array, reaches: Array) -> Array:
         """A bound on how fast the distance of the two profiles can change, where V is the twist of the second body
         relative to the first, in ground, and they reach so far `around` their centers: no point of a profile moves
         faster than its center, and round that. A circle is as far from anything as its center, but for its radius."""
         bounds = []
-        for X, center, reach in zip((X_a @ self.X_A, X_b @ self.X_B), centers, reaches):
-            p = X.apply(jnp.concatenate([center, jnp.zeros(X.dim - 2)]))
+        for X, center, reach in zip((P_a, P_b), centers, reaches):
+            p = X.apply(lifted(X, center))
             if X.dim == 2:
                 turning, velocity = jnp.abs(V[0]), V[1:] + V[0] * jnp.stack([-p[1], p[0]])
             else:
@@ -183,6 +188,11 @@ class Touch(eqx.Module):
         other1 = jnp.where(flat & ~first, _next(self.A, self.allowed_a, n1, -way), jnp.where(flat, n1, on1))
         other2 = jnp.where(flat & first, _next(self.B, self.allowed_b, n2, -way), jnp.where(flat, n2, on2))
         return (on1, on2), (other1, other2), jnp.where(way > 0, 0.0, 1.0)
+
+
+def lifted(X: AbstractPose, p: Float[Array, "2"]) -> Float[Array, " dim"]:
+    """A vector of a plane, in the space that the plane is in."""
+    return p if X.dim == 2 else jnp.concatenate([p, jnp.zeros(X.dim - 2)])
 
 
 def _next(shape: Outline, allowed: tuple[int, ...], e: Array, way: Array) -> Array:

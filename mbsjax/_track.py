@@ -205,26 +205,25 @@ class ContactReader(eqx.Module):
     def coordinates(self, q: Array) -> Array:
         """q1, q2, q3 of the closest elements, where the coordinates are q."""
         touch = self.system.touch(self.number)
-        near = touch.closest(touch.relative(*(body(q) for body in self.bodies)))
+        near = touch.closest(touch.relative(*touch.planes(*(body(q) for body in self.bodies))))
         return jnp.stack([near.e1 + near.s1, near.e2 + near.s2, near.gap])
 
     def __call__(self, q: Array, v: Array, a: Array, mode: Mode) -> ContactTrack:
         k, touch = self.number, self.system.touch(self.number)
-        moving = [body.moving(q, v, a) for body in self.bodies]
-        X = touch.relative(*(X for X, _, _ in moving))
-        near, on = touch.closest(X), mode.active[k]
+        poses, *twists = zip(*(body.moving(q, v, a) for body in self.bodies))
+        moving = list(zip(touch.planes(*poses), *twists))
+        near, on = touch.closest(touch.relative(*(P for P, _, _ in moving))), mode.active[k]
         pairs = zip((mode.e1, mode.e2, mode.s1, mode.s2), near)
         e1, e2, s1, s2 = (jnp.where(on, mine[k], there) for mine, there in pairs)
 
         def coordinates(s: Array) -> Array:
-            X_a, X_b = (drifted(X, V, A, s) for X, V, A in moving)
-            found = touch.meet(touch.relative(X_a, X_b), e1, e2, s1, s2)
+            found = touch.meet(touch.relative(*(drifted(P, V, A, s) for P, V, A in moving)), e1, e2, s1, s2)
             return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap])
 
         value, rate, second_rate = second(coordinates)
         apart = ~on & ~jnp.isfinite(near.gap)
         value = jnp.where(apart, jnp.stack([jnp.nan, jnp.nan, jnp.inf]), value)
         place = touch.A.place(e1, value[0] - e1)
-        plane = moving[0][0] @ touch.X_A
+        plane = moving[0][0]
         point, normal = (jnp.concatenate([x, jnp.zeros(plane.dim - 2)]) for x in (place.position, place.normal))
         return ContactTrack(value, rate, second_rate, on, plane.apply(point), plane.rotate(normal))

@@ -3,6 +3,7 @@
 import abc
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -76,6 +77,11 @@ class AbstractPlanarPair(AbstractFlatPair):
     def lift(self) -> np.ndarray:
         """The turn from the pair's frame in the plane to its frame in space."""
 
+    @property
+    def screws(self) -> np.ndarray | None:
+        """The twists of the freedoms within the plane, as columns, if they do not depend on the position."""
+        return None
+
     @abc.abstractmethod
     def planar(self, q: Float[Array, " nq"]) -> SE2:
         """phi(q) within the plane."""
@@ -85,6 +91,25 @@ class AbstractPlanarPair(AbstractFlatPair):
 
 
 KEEP = np.eye(4)
+
+
+def fixed_screws(pair: AbstractPair, group: type[AbstractPose]) -> np.ndarray | None:
+    """The twists of the freedoms of a pair in its frame k-, as columns, if they do not depend on the position."""
+    if not isinstance(pair, AbstractPlanarPair) or pair.screws is None or group is SE2:
+        return pair.screws if isinstance(pair, AbstractPlanarPair) else None
+    w, v = pair.screws[:1], pair.screws[1:]
+    nothing = np.zeros_like(w)
+    turn = pair.lift[:3, :3].T
+    return np.concatenate([turn @ np.concatenate([nothing, nothing, w]), turn @ np.concatenate([v, nothing])])
+
+
+def local_twists(pair: AbstractPair, q: Float[Array, " nq"], group: type[AbstractPose]) -> Float[Array, "rows n"]:
+    """vee(dphi/dq phi^-1) of a joint in its frame k- (2.2.3-14)."""
+    n = len(pair.coordinates)
+    if n == 0:
+        return jnp.zeros((group.rows, 0))
+    phi, push = jax.linearize(lambda d: motion(pair, pair.retract(q, d), group), jnp.zeros(n))
+    return jax.vmap(lambda e: phi.left_twist(push(e)), out_axes=1)(jnp.eye(n))
 
 
 def motion(pair: AbstractPair, q: Float[Array, " nq"], group: type[AbstractPose]) -> AbstractPose:

@@ -14,6 +14,7 @@ class PrismaticPair(AbstractPlanarPair):
     lengths: ClassVar[tuple[bool, ...]] = (True,)
     # the axes y, z, x of the frame in the plane become x, y, z of the frame in space
     lift: ClassVar[np.ndarray] = np.eye(4)[[2, 0, 1, 3]]
+    screws: ClassVar[np.ndarray] = np.array([[0.0], [1.0], [0.0]])
 
     def planar(self, q: Float[Array, "1"]) -> SE2:
         zero = jnp.zeros_like(q[0])

@@ -13,6 +13,7 @@ class RevolutePair(AbstractPlanarPair):
     coordinates: ClassVar[tuple[str, ...]] = ("angle",)
     lengths: ClassVar[tuple[bool, ...]] = (False,)
     lift: ClassVar[np.ndarray] = KEEP
+    screws: ClassVar[np.ndarray] = np.array([[1.0], [0.0], [0.0]])
 
     def planar(self, q: Float[Array, "1"]) -> SE2:
         zero = 0 * q[0]
