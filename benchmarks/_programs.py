@@ -15,9 +15,6 @@ from tests.impacts import FLAT
 from .dynamics import follower, four_bar
 
 
-FIVE = jnp.array([5.0])  # seconds
-
-
 def equations(program: Jaxpr) -> int:
     """How many equations a program has; a program within it counts as often as it is called."""
     return sum(1 + sum(map(equations, _within(equation))) for equation in program.eqns)
@@ -64,7 +61,7 @@ def swing(crank: Any) -> Any:
     coupler, rocker = _angles(crank)
     q = jnp.stack([crank, coupler - crank, rocker - coupler, rocker])
     begin = mbs.State(q, jnp.zeros(4), jnp.zeros(()))
-    return mbs.simulate(four_bar(), begin, 5.0, ts=FIVE, rtol=1e-10, atol=1e-10, throw=False)["A"].q[-1]
+    return mbs.simulate(four_bar(), begin, 5.0, ts=jnp.array([5.0]), rtol=1e-10, atol=1e-10, throw=False)["A"].q[-1]
 
 
 def _angles(crank: Any) -> tuple[Any, Any]:
