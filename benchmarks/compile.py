@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -49,8 +49,8 @@ class Line(NamedTuple):
         return self.now <= self.aim.aim
 
     def __str__(self) -> str:
-        told = "met" if self.met else "missed"
-        return f"  {self.aim.name:52}{self.aim.before:>10,.4g}{self.now:>10,.4g}{self.aim.aim:>10,.4g}  {told}"
+        numbers = (f"{x:10,.0f}" if x >= 100 else f"{x:10.3g}" for x in (self.aim.before, self.now, self.aim.aim))
+        return f"  {self.aim.name:52}{''.join(numbers)}  {'met' if self.met else 'missed'}"
 
 
 def table(title: str) -> None:
@@ -138,76 +138,60 @@ def programs() -> list[Line]:
 # (b) ------------------------------------------------------------------------------------------------------------------
 
 
-def four_bar_tolerance() -> Iterator[Any]:
-    """The report of the file, then that of the file with other tolerances."""
-    model = example("four_bar")
-    yield str(mbs.tolerance(model.study(), samples=4096))
-    other = mbs.loads(model.text.replace("\ncoupler = 0.02\n", "\ncoupler = 0.01\n"))
-    yield str(mbs.tolerance(other.study(), samples=4096))
+def moved(name: str, of: str, **given: float) -> Callable:
+    return lambda: example(name).run(of, given).q
 
 
-def squeezer() -> Iterator[Any]:
-    model = example("squeezer")
-    yield model.simulate().q
-    yield model.simulate({"mom": 0.0331}).q
+def tolerance(coupler: float) -> str:
+    """The report of the file with this tolerance of the coupler."""
+    text = example("four_bar").text.replace("\ncoupler = 0.02\n", f"\ncoupler = {coupler}\n")
+    return str(mbs.tolerance(mbs.loads(text).study(), samples=4096))
 
 
-def cam_synthesis() -> Iterator[Any]:
-    yield mbs.synthesize(example("cam_synthesis").task(), starts=1).best.objective
+def compressor() -> Any:
+    return mbs.kinematics(air_compressor(), {"A": turn()}, jnp.linspace(0.0, 1.0, 101)).q
 
 
-def forty() -> Iterator[Any]:
-    """Twenty seconds."""
+def parallelograms() -> Any:
     mech, begin = heavy_ladder(40)
-    for _ in range(2):
-        yield mbs.simulate(mech, begin, 20.0, ts=jnp.linspace(0.0, 20.0, 41), max_steps=8192, **FINE).q
+    return mbs.simulate(mech, begin, 20.0, ts=jnp.linspace(0.0, 20.0, 41), max_steps=8192, **FINE).q
 
 
-def once(f: Callable, *given: Any) -> Callable[[], Iterator[Any]]:
-    return lambda: (f(*given) for _ in range(1))
-
-
-def moved(name: str, of: str) -> Callable[[], Iterator[Any]]:
-    return once(lambda: example(name).run(of).q)
-
-
-def described(make: Callable) -> Callable[[], Iterator[Any]]:
-    return once(lambda: str(make()))
-
-
-def turned(mech: mbs.Mechanism) -> Any:
-    return mbs.kinematics(mech, {"A": turn()}, jnp.linspace(0.0, 1.0, 101)).q
-
-
-# what each case does, step by step: a generator that gives results one after the other; and an aim for each of them
-FIRST: dict[str, tuple[Callable[[], Iterator[Any]], list[Aim]]] = {
-    "pendulum": (once(pendulum, 0.0), [Aim("pendulum: simulate", 6.4, 2)]),
-    "four_bar_print": (described(lambda: example("four_bar").mechanism()), [Aim("four_bar.toml: print", 3.6, 1.5)]),
-    "four_bar": (moved("four_bar", "kinematics"), [Aim("four_bar.toml: kinematics", 5.0, 2.5)]),
-    "four_bar_tolerance": (
-        four_bar_tolerance,
-        [Aim("four_bar.toml: tolerance, 4096 samples", 33, 12), Aim("  again with other tolerances", 22, 1)],
-    ),
-    "cam_roller": (moved("cam_roller", "simulate"), [Aim("cam_roller.toml: simulate", 41, 10)]),
-    "thesis_cam_43": (moved("thesis_cam_43", "kinematics"), [Aim("thesis_cam_43.toml: kinematics", 47, 12)]),
-    "squeezer": (squeezer, [Aim("squeezer.toml: simulate", 51, 12), Aim("  again with another torque", 0.37, 0.1)]),
-    "compressor_print": (described(air_compressor), [Aim("air compressor, 8 bodies in space: print", 19, 3)]),
-    "compressor": (once(lambda: turned(air_compressor())), [Aim("air compressor: kinematics", 38, 10)]),
-    "cam_synthesis": (cam_synthesis, [Aim("cam_synthesis.toml: task and one start", 223, 45)]),
-    "valve_train": (moved("valve_train", "simulate"), [Aim("valve_train.toml: simulate", 169, 25)]),
+# what is done in one process, step by step
+FIRST: dict[str, list[tuple[Aim, Callable]]] = {
+    "pendulum": [(Aim("pendulum: simulate", 6.4, 2), lambda: pendulum(0.0))],
+    "four_bar_print": [(Aim("four_bar.toml: print", 3.6, 1.5), lambda: str(example("four_bar").mechanism()))],
+    "four_bar": [(Aim("four_bar.toml: kinematics", 5.0, 2.5), moved("four_bar", "kinematics"))],
+    "four_bar_tolerance": [
+        (Aim("four_bar.toml: tolerance, 4096 samples", 33, 12), lambda: tolerance(0.02)),
+        (Aim("  again with other tolerances", 22, 1), lambda: tolerance(0.01)),
+    ],
+    "cam_roller": [(Aim("cam_roller.toml: simulate", 41, 10), moved("cam_roller", "simulate"))],
+    "thesis_cam_43": [(Aim("thesis_cam_43.toml: kinematics", 47, 12), moved("thesis_cam_43", "kinematics"))],
+    "squeezer": [
+        (Aim("squeezer.toml: simulate", 51, 12), moved("squeezer", "simulate")),
+        (Aim("  again with another torque", 0.37, 0.1), moved("squeezer", "simulate", mom=0.0331)),
+    ],
+    "compressor_print": [(Aim("air compressor, 8 bodies in space: print", 19, 3), lambda: str(air_compressor()))],
+    "compressor": [(Aim("air compressor: kinematics", 38, 10), compressor)],
+    "cam_synthesis": [
+        (
+            Aim("cam_synthesis.toml: task and one start", 223, 45),
+            lambda: mbs.synthesize(example("cam_synthesis").task(), starts=1).best.objective,
+        )
+    ],
+    "valve_train": [(Aim("valve_train.toml: simulate", 169, 25), moved("valve_train", "simulate"))],
 }
 
 
 def laps(name: str) -> list[float]:
     """Seconds that the steps of a case take in this process."""
-    steps, took = CASES[name][0](), []
-    while True:
+    took = []
+    for _, step in CASES[name]:
         start = time.perf_counter()
-        try:
-            jax.block_until_ready(next(steps))
-        except StopIteration:
-            return took
+        jax.block_until_ready(step())
         took.append(time.perf_counter() - start)
+    return took
 
 
 def alone(code: str) -> list[float]:
@@ -219,7 +203,7 @@ def alone(code: str) -> list[float]:
 
 def case(name: str) -> list[Line]:
     seconds = alone(f"from benchmarks.compile import laps; print(laps({name!r}))")
-    lines = [Line(aim, x) for aim, x in zip(CASES[name][1], seconds, strict=True)]
+    lines = [Line(aim, x) for (aim, _), x in zip(CASES[name], seconds, strict=True)]
     print(*lines, sep="\n", flush=True)
     return lines
 
@@ -239,7 +223,9 @@ def first() -> list[Line]:
 # (c) ------------------------------------------------------------------------------------------------------------------
 
 
-LARGE = {"parallelograms": (forty, [Aim("forty parallelograms, twenty seconds", 85, 10), Aim("  again", 85, 10)])}
+LARGE: dict[str, list[tuple[Aim, Callable]]] = {
+    "parallelograms": [(Aim("forty parallelograms, twenty seconds", 85, 10), parallelograms)]
+}
 
 
 def turned_ladder(n: int) -> Callable:
