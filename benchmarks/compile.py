@@ -23,7 +23,6 @@ import numpy as np
 
 import mbsjax as mbs
 from tests.mechanisms import air_compressor, heavy_ladder, ladder, turn
-from tests.opinions import FINE
 
 from ._programs import equations, example, final_lift, nominal, pendulum, swing, swing_by_hand
 from ._timing import best
@@ -154,7 +153,7 @@ def compressor() -> Any:
 
 def parallelograms() -> Any:
     mech, begin = heavy_ladder(40)
-    return mbs.simulate(mech, begin, 20.0, ts=jnp.linspace(0.0, 20.0, 41), max_steps=8192, **FINE).q
+    return mbs.simulate(mech, begin, 20.0, ts=jnp.linspace(0.0, 20.0, 41), max_steps=8192).q
 
 
 # what is done in one process, step by step
