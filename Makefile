@@ -33,7 +33,8 @@ lint: $(STAMP)
 	$(BIN)/pyright
 
 bench: $(STAMP)
-	for file in benchmarks/[a-z]*.py; do $(BIN)/python -m benchmarks.$$(basename $$file .py) --check || exit 1; done
+	missed=0; for file in benchmarks/[a-z]*.py; do \
+	  $(BIN)/python -m benchmarks.$$(basename $$file .py) --check || missed=1; done; exit $$missed
 
 setup: $(STAMP)
 

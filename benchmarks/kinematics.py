@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import mbsjax as mbs
+from tests.mechanisms import ladder
 
 from ._timing import best, compiled
 
@@ -92,19 +93,6 @@ def against_pylinkage() -> float:
     print(f"  largest difference of a position {difference:.1e}, largest loop residual {float(residual.max()):.1e}")
     assert difference < 1e-9 and float(residual.max()) < 1e-11
     return ratio
-
-
-def ladder(n: int) -> mbs.Mechanism:
-    """n four-bars in a row: the rocker of each is the crank of the next. Parallelograms, so that any number turns."""
-    bodies = ["rocker0"] + [f"{kind}{i}" for i in range(1, n + 1) for kind in ("coupler", "rocker")]
-    joints = [mbs.Revolute("A0", "ground", "rocker0", start=1.0)]
-    for i in range(1, n + 1):
-        joints += [
-            mbs.Revolute(f"A{i}", "ground", f"rocker{i}", (3.0 * i, 0.0), start=1.0),
-            mbs.Revolute(f"B{i}", f"rocker{i - 1}", f"coupler{i}", (2.0, 0.0), start=-1.0),
-            mbs.Revolute(f"C{i}", f"coupler{i}", f"rocker{i}", (3.0, 0.0), (2.0, 0.0), start=1.0),
-        ]
-    return mbs.Mechanism([mbs.Body(name) for name in bodies], joints)
 
 
 def growth() -> None:

@@ -111,6 +111,48 @@ def spatial_slider_crank(rod=0.3) -> mbs.Mechanism:
     )
 
 
+def air_compressor() -> mbs.Mechanism:
+    """Haug 10.4: a rotor, a canted disk that a slot keeps from turning, and six pistons; their rods are distances."""
+    triad, cant = mbs.frames.from_points, np.pi / 6
+    hinge = triad((0, -0.5, 0), (0, np.cos(cant) - 0.5, -np.sin(cant)), (1, -0.5, 0))
+    own = triad((0, 0, 0), (0, 1, 0), (1, 0, 0))
+    balls = 0.2 * np.array([(np.sin(a), 0.0, np.cos(a)) for a in np.arange(6) * np.pi / 3])
+    names = [f"piston_{i + 1}" for i in range(6)]
+    guides = [
+        mbs.Prismatic(f"guide_{i + 1}", "ground", names[i], ball - (0, 1, 0), axis=(0, 1, 0))
+        for i, ball in enumerate(balls)
+    ]
+    rods = [mbs.Distance(f"rod_{i + 1}", "disk", names[i], ball, (0, 0, 0), value=0.5) for i, ball in enumerate(balls)]
+    slot = mbs.Offset("slot", "ground", "disk", (0, 0, 0), (0, 0, 0.1), axis=(1, 0, 0), value=0.0)
+    return mbs.Mechanism(
+        bodies("rotor", "disk", *names),
+        [mbs.Revolute("A", "ground", "rotor", own, own), mbs.Revolute("B", "rotor", "disk", hinge, own), *guides],
+        [*rods, slot],
+    )
+
+
+def ladder(n: int, rocker=2.0, coupler=3.0, body=lambda name, long: mbs.Body(name), **options) -> mbs.Mechanism:
+    """n four-bars in a row: the rocker of each is the crank of the next. Parallelograms, so that any number turns."""
+    links = [body("rocker0", rocker)]
+    joints = [mbs.Revolute("A0", "ground", "rocker0", start=1.0)]
+    for i in range(1, n + 1):
+        links += [body(f"coupler{i}", coupler), body(f"rocker{i}", rocker)]
+        joints += [
+            mbs.Revolute(f"A{i}", "ground", f"rocker{i}", (coupler * i, 0.0), start=1.0),
+            mbs.Revolute(f"B{i}", f"rocker{i - 1}", f"coupler{i}", (rocker, 0.0), start=-1.0),
+            mbs.Revolute(f"C{i}", f"coupler{i}", f"rocker{i}", (coupler, 0.0), (rocker, 0.0), start=1.0),
+        ]
+    return mbs.Mechanism(links, joints, **options)
+
+
+def heavy_ladder(n: int) -> tuple[mbs.Mechanism, mbs.State]:
+    """The N-four-bar of the IFToMM benchmark: unit rods of 1 kg, upright, tips at 1 m/s."""
+    rod = lambda name, long: mbs.Body(name, mass=1.0, center=(long / 2, 0.0), inertia=long**2 / 12)
+    mech = ladder(n, 1.0, 1.0, rod, gravity=(0.0, -9.81))
+    sides = jnp.array([-1.0 if name.startswith("B") else 1.0 for name in mech.coordinates])
+    return mech, mbs.State(sides * jnp.pi / 2, -sides, jnp.zeros(()))
+
+
 def turn(speed=2 * jnp.pi, start=0.0):
     return mbs.constant_speed(speed, start)
 

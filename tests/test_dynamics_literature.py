@@ -20,6 +20,7 @@ from scipy.optimize import brentq
 from scipy.special import ellipj, ellipk
 
 import mbsjax as mbs
+from tests.mechanisms import heavy_ladder
 from tests.opinions import FINE, close, scipy, times
 
 
@@ -251,19 +252,9 @@ def test_parallelogram_passes_its_flat_position(seed, far):
 def test_chain_of_parallelograms_is_a_pendulum():
     """The N-four-bar of the IFToMM benchmark with twelve loops, whose rows all but vanish together where it is flat."""
     n = 12
-    joints = [mbs.Revolute("A0", "ground", "rocker0")]
-    for i in range(1, n + 1):
-        joints += [
-            mbs.Revolute(f"A{i}", "ground", f"rocker{i}", (float(i), 0.0)),
-            mbs.Revolute(f"B{i}", f"rocker{i - 1}", f"coupler{i}", (1.0, 0.0)),
-            mbs.Revolute(f"C{i}", f"coupler{i}", f"rocker{i}", (1.0, 0.0), (1.0, 0.0)),
-        ]
-    names = ["rocker0", *(f"{kind}{i}" for i in range(1, n + 1) for kind in ("coupler", "rocker"))]
-    mech = mbs.Mechanism([rod(name, 1.0, 1.0) for name in names], joints, gravity=(0.0, -G))
-    begin = {"A": (pi / 2, -1.0), "B": (-pi / 2, 1.0), "C": (pi / 2, -1.0)}
-    q, v = (jnp.array([begin[name[0]][k] for name in mech.coordinates]) for k in (0, 1))
+    mech, begin = heavy_ladder(n)
     ts = times(10.0, 40)
-    sol = mbs.simulate(mech, mbs.State(q, v, jnp.zeros(())), 10.0, ts=ts, **LONG)
+    sol = mbs.simulate(mech, begin, 10.0, ts=ts, **LONG)
     inertia, weight = (n + 1) / 3 + n, (n + 1) / 2 + n
     x, _ = scipy(one_freedom(lambda x: inertia + 0 * x, lambda x: weight * G * jnp.sin(x)), [pi / 2, -1.0], ts)
     close(sol["A0"].q, x, 1e-9)

@@ -208,6 +208,38 @@ def test_ball_bounces_until_it_lies():
     assert float(sol["bounce"].force[-1]) == pytest.approx(p["mass"] * p["g"], rel=1e-9)
 
 
+@pytest.mark.long
+def test_valve_train_follows_its_law_and_presses_as_newton_says():
+    """The rocker swings as the cam was made for; the opening of the valve follows from its geometry, the forces from
+    the balances of valve and rocker; the roller goes from element to element where the segments end."""
+    model = example("valve_train")
+    p, sol = model.parameters, model.simulate()
+    theta, w = np.asarray(p["speed"] * sol.ts - pi / 6), float(p["speed"])
+    x = np.clip(theta / p["flank"], 0.0, 2.0)
+    there, x = np.where(x < 1, 1.0, -1.0), np.minimum(x, 2 - x)
+    s = p["swing"] * (x - np.sin(2 * pi * x) / (2 * pi))
+    ds = p["swing"] * there * (1 - np.cos(2 * pi * x)) * w / p["flank"]
+    dds = p["swing"] * 2 * pi * np.sin(2 * pi * x) * (w / p["flank"]) ** 2
+    np.testing.assert_allclose(sol["P"].q, -p["home"] - s, atol=1e-9)
+    angle = p["swing"] / 2 - s  # of the arms above the level
+    opening = p["valve_arm"] * (np.sin(p["swing"] / 2) - np.sin(angle))
+    np.testing.assert_allclose(sol["stem"].q, opening, atol=1e-10)
+    assert float(jnp.max(sol["stem"].q)) == pytest.approx(p["lift"], rel=1e-9)
+    speeding = p["valve_arm"] * (np.cos(angle) * dds + np.sin(angle) * ds**2)
+    on_valve = p["mass"] * (speeding - p["g"]) + p["stiffness"] * opening + p["preload"]
+    np.testing.assert_allclose(sol["on_valve"].force, on_valve, rtol=1e-9)
+    # the force on the cam passes through the center of the roller and the instant center of cam and rocker, which is on
+    # the line of their pivots, apart/(1 + ds/dtheta) from that of the rocker
+    center = p["arm"] * np.array([-np.cos(p["home"] + s), np.sin(p["home"] + s)])
+    x, y = center + np.array([p["apart"] / (1 + ds / w), 0 * s])
+    lever = np.abs(center[0] * y - center[1] * x) / np.hypot(x, y)
+    torque = p["inertia"] * dds + on_valve * p["valve_arm"] * np.cos(angle)
+    np.testing.assert_allclose(sol["on_cam"].force, torque / lever, rtol=1e-9)
+    events = sol.events.list(sol.mech)
+    assert {event.kind for event in events} == {"transition"}
+    np.testing.assert_allclose([w * event.t for event in events], pi / 6 + p["flank"] * np.arange(3), atol=1e-9)
+
+
 @pytest.mark.slow
 def test_a_four_bar_is_found_that_passes_five_points():
     """As near as the best known design."""

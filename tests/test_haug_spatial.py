@@ -6,7 +6,7 @@ import pytest
 from numpy import arccos, pi, sqrt
 
 import mbsjax as mbs
-from tests.mechanisms import bodies, rates, run, same_motion, slider_crank, spatial_slider_crank, turn
+from tests.mechanisms import air_compressor, bodies, rates, run, same_motion, slider_crank, spatial_slider_crank, turn
 
 
 SECOND = np.linspace(0.0, 1.0, 21)  # one grid for all: another length would have to be compiled
@@ -211,3 +211,21 @@ def test_spatial_slider_crank_locks_if_its_rod_does_not_span_the_crank():
     # rod^2 = IN_LINE^2 + 0.08^2 + 2 IN_LINE 0.08 cos(a - b), where b is the direction of the pivot
     a = np.arctan2(0.12, 0.1) + 2 * pi - arccos((rod**2 - IN_LINE**2 - 0.08**2) / (0.16 * IN_LINE))
     assert float(shorter.stopped_at) == pytest.approx((a - pi / 2) / (2 * pi), abs=1e-9)
+
+
+@pytest.mark.long
+def test_air_compressor_moves_as_its_closed_form():
+    """Section 10.4: the normal of the canted disk turns with the rotor, its z axis has no part along x."""
+    motion = run(air_compressor(), {"A": turn()}, SECOND)
+    a, c = 2 * pi * SECOND, pi / 6
+    normal = np.stack([-np.sin(c) * np.sin(a), np.full_like(a, np.cos(c)), -np.sin(c) * np.cos(a)], 1)
+    z = np.cross([1.0, 0.0, 0.0], normal)
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    x = np.cross(normal, z)
+    for i in range(6):
+        across, along = 0.2 * np.sin(i * pi / 3), 0.2 * np.cos(i * pi / 3)
+        ball = across * x + along * z - (0.0, 0.5, 0.0)
+        piston = ball[:, 1] - sqrt(0.5**2 - (ball[:, 0] - across) ** 2 - (ball[:, 2] - along) ** 2)
+        np.testing.assert_allclose(motion[f"guide_{i + 1}"].q, piston + 1.0, atol=1e-9)
+    found = mbs.mobility(motion.mech, motion.q[3])
+    assert (found.counted, found.freedom, found.redundant, found.isolated) == (63 - 62, 1, (), 0)
