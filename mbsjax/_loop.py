@@ -67,7 +67,8 @@ class Row(NamedTuple):
     stance: Stance
     side: Side
     t_end: Array
-    before: Side  # what ended it
+    p_end: Array  # the momenta, and
+    before: Side  # how fast it moved, before what ended it
     impulse: Array  # of every contact
     guard: Array  # -1 where none ended it
     kind: Array
@@ -396,7 +397,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             rejected=s.rejected + (active & ~commit & ~s.fresh),
         )
         # the row that this step is written to
-        row = _row(s.t, s.q, s.p, s.stance, s.side)._replace(t_end=t1, before=here, guard=guard)
+        row = _row(s.t, s.q, s.p, s.stance, s.side)._replace(t_end=t1, p_end=now.p, before=here, guard=guard)
         fresh_row = s.fresh & event  # an event before any step: the state was put on the constraints just now
         row = row._replace(
             q=jnp.where(fresh_row, new.q, row.q),
@@ -522,7 +523,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
 def _row(t: Array, q: Array, p: Array, stance: Stance, side: Side) -> Row:
     """A step that has not been made yet."""
     none, no, zero = jnp.zeros(t.shape, int), jnp.zeros(stance.on.shape, bool), jnp.zeros_like(t)
-    return Row(t, q, p, stance, side, t, side, jnp.zeros_like(side.rates), none, none, none, no, no, zero, zero)
+    return Row(t, q, p, stance, side, t, p, side, jnp.zeros_like(side.rates), none, none, none, no, no, zero, zero)
 
 
 def _time_for(way: Array, speed: Array, gain: Array, span: Array) -> Array:

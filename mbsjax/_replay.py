@@ -1,6 +1,6 @@
 """The derivatives of a simulation: the recorded steps, made again as a plain scan."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -53,19 +53,53 @@ def _trail_jvp(primals, tangents, *, course: Course, options: Options):
     if is_concrete(course.count):  # steps that were not made need no replay
         used = min(n, max(16, 1 << int(course.count).bit_length()))
     rows = jax.tree_util.tree_map(lambda x: x[:used], course.rows)
-    _, slopes = _replay_jvp(primals, tangents, rows, course.last, course.count, options)
+    ways = _crossings(frozen(primals[0]), rows, course.last, course.count) if options.watching else None
+    _, slopes = _replay_jvp(primals, tangents, rows, course.last, course.count, ways, options)
     # what depends on nothing that has a tangent, as speeds of approach where there are no contacts, has none
     padded = lambda x: jnp.concatenate([x, jnp.zeros((n - used, *x.shape[1:]))])
     return found, jax.tree_util.tree_map(padded, slopes)
 
 
 @eqx.filter_jit
-def _replay_jvp(primals, tangents, rows: Row, last: Row, count: Array, options: Options):
-    again = lambda plant, t, q, p: _replay(plant, t, q, p, rows, last, count, options)
+def _replay_jvp(primals, tangents, rows: Row, last: Row, count: Array, ways: Any, options: Options):
+    again = lambda plant, t, q, p: _replay(plant, t, q, p, rows, last, count, ways, options)
     return eqx.filter_jvp(again, primals, tangents)
 
 
-def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, count: Array, options: Options) -> Trail:
+def _after(rows: Any, last: Any, count: Array) -> Any:
+    """What each step is followed by."""
+    later = lambda x, y: jnp.concatenate([x[1:], y[None]]).at[count - 1].set(y)
+    return jax.tree_util.tree_map(later, rows, last)
+
+
+def _seen(plant: Plant, row: Row, stance: Stance, then: Stance, t: Array, q: Array, p: Array):
+    """The guard that ended a step, and the rates of t, q and p."""
+    now = plant.instant(t, q, p, stance)
+    return guard_value(plant, t, now, stance, then, row.guard), (jnp.ones(()), now.q_dot, now.p_dot)
+
+
+@eqx.filter_jit
+def _crossings(plant: Plant, rows: Row, last: Row, count: Array):
+    """How fast the guard that ended each step passed zero, and the second rates of t, q and p there."""
+
+    def one(each: tuple[Row, Stance, Array]):
+        row, then, q = each
+
+        def crossing(_):
+            at = (row.t_end, q, row.p_end)
+            (_, rates), push = jax.linearize(lambda *x: _seen(plant, row, row.stance, then, *x), *at)
+            return push(*rates)
+
+        none = (jnp.zeros(()), (jnp.zeros(()), jnp.zeros_like(q), jnp.zeros_like(row.p)))
+        return jax.lax.cond(row.guard >= 0, crossing, lambda _: none, None)
+
+    thens, q = _after((rows.stance, rows.q), (last.stance, last.q), count)
+    return jax.lax.map(one, (rows, thens, q))
+
+
+def _replay(
+    plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, count: Array, ways: Any, options: Options
+) -> Trail:
     """`trail`, from the equations that hold in each step.
 
     The date of an event is where its guard is zero: two Newton corrections from where it was located carry its first
@@ -73,14 +107,12 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
     """
     n = rows.t.shape[0]
     used = jnp.arange(n) < count
-    later = lambda x, y: jnp.concatenate([x[1:], y[None]]).at[count - 1].set(y)
-    thens = jax.tree_util.tree_map(later, rows.stance, last.stance)
-
+    thens = _after(rows.stance, last.stance, count)
     led = jnp.concatenate([jnp.zeros(1, bool), rows.guard[:-1] < 0])  # whether the step before ended without an event
 
     def one(carry, each):
         t, q, p, approach = carry
-        row, then, there, led = each
+        row, then, there, led, way = each
         stance = row.stance._replace(approach=approach)
         # no step where there is none, and at events that happen at once: these are when what led to them is
         on = there & (row.t_end > row.t)
@@ -91,18 +123,12 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
 
         def dated(_):
             here, rates = (t1, now.frame.q, now.p), (jnp.ones(()), now.q_dot, now.p_dot)
-
-            def seen(plant: Plant, stance: Stance, t: Array, q: Array, p: Array):
-                later = plant.instant(t, q, p, stance)
-                return guard_value(plant, t, later, stance, then, row.guard), (jnp.ones(()), later.q_dot, later.p_dot)
-
-            fixed, here_, rates_ = frozen(((plant, stance), here, rates))
-            _, (rate, bends) = jax.jvp(lambda *x: seen(*fixed, *x), here_, rates_)
+            rate, bends = way
             rate = jnp.where(rate != 0, rate, 1.0)
             after = lambda s: [x + (v + a * s / 2) * s for x, v, a in zip(here, rates, bends)]
 
             def correct(s: Array, _: None) -> tuple[Array, None]:
-                value = seen(plant, stance, *after(s))[0]
+                value = _seen(plant, row, stance, then, *after(s))[0]
                 return s - (value - frozen(value)) / rate, None
 
             lag, _ = jax.lax.scan(correct, jnp.zeros(()), None, length=2)
@@ -149,7 +175,7 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
     _, (*begins, side, before, impulse, settle) = jax.lax.scan(
         jax.checkpoint(one),  # pyright: ignore
         begin,
-        (rows, thens, used, led),
+        (rows, thens, used, led, ways),
     )
     on = lambda x, y: jnp.concatenate([x[None], y])
     side = jax.tree_util.tree_map(lambda x, y: on(jax.lax.stop_gradient(x[0]), y), rows.side, side)
