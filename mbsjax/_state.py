@@ -87,13 +87,21 @@ def state(
         begin.warn(mech, q)
     plant = make_plant(mech, make_problem(mech, drive))
     stance = first_stance(plant, tuple(c.active for c in mech.contacts), q)
-    v, off = _velocity(plant, mech, q, t, stance, velocities)
+    numbers = velocities if velocities is None else _numbers(velocities)
+    v, off = _velocity(plant, mech, q, t, stance, numbers)
     if looking and not bool(off < 1e-6):
         raise ValueError(
             f"the velocities {dict(velocities) if isinstance(velocities, Mapping) else 'given'} do not go together "
             f"with the constraints: they miss them by {float(off):.3g}"
         )
     return State(q, v, t)
+
+
+def _numbers(velocities: Any) -> Any:
+    """What is given, as arrays: other numbers need no other program."""
+    if not isinstance(velocities, Mapping):
+        return as_float(velocities, "the velocities")
+    return {name: as_float(x, f"the velocity of {name!r}") for name, x in velocities.items()}
 
 
 def _by_joint(mech: Mechanism, q: Array) -> dict[str, Array]:

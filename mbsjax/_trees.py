@@ -1,12 +1,14 @@
 """Trees of numbers and functions, without derivatives or with all their numbers as leaves; functions of them, traced
 once."""
 
+import types
 from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 
+from ._plain import Plain
 from ._precision import is_concrete
 
 
@@ -33,13 +35,16 @@ class Function(eqx.Module):
 
 
 def as_function(f: Any, *args: Any) -> Any:
-    """A function whose leaves are arrays. With arguments like those that it will be called with, also the traced
-    numbers that a plain function has closed over are leaves: what is not can be neither differentiated implicitly nor
-    batched."""
+    """A function whose leaves are arrays; what else it is made of is compared by value (see `Plain`). With arguments
+    like those that it will be called with, also the traced numbers that a plain function has closed over are leaves:
+    what is not can be neither differentiated implicitly nor batched."""
     plain = not isinstance(f, eqx.Module) or (isinstance(f, Function) and f.arrays is None)
-    if plain and args:
-        call: Any = f
-        converted = eqx.filter_closure_convert(call, *args)
-        f = f if is_concrete(converted) else converted
-    arrays, rest = eqx.partition(f, eqx.is_array)
-    return Function(arrays, rest) if jax.tree_util.tree_leaves(rest) else f
+    if not isinstance(f, Function):
+        arrays, rest = eqx.partition(f, eqx.is_array)
+        rest = jax.tree_util.tree_map(lambda x: Plain(x) if isinstance(x, types.FunctionType) else x, rest)
+        f = Function(arrays, rest) if jax.tree_util.tree_leaves(rest) else f
+    if plain and args and not (isinstance(f.rest, Plain) and f.rest.known):
+        converted = eqx.filter_closure_convert(f, *args)
+        if not is_concrete(converted):
+            return as_function(converted)
+    return f
