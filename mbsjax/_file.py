@@ -7,7 +7,6 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -22,7 +21,6 @@ from ._kinematics import Motion, kinematics
 from ._mechanism import Mechanism, unknown
 from ._precision import is_concrete
 from ._reading import Measure
-from ._simulate import simulate
 from ._solution import Solution
 from ._state import state
 from ._study import Study
@@ -41,7 +39,7 @@ SIMULATE = (
     "max_events", "triggers",
 )  # fmt: skip
 SYNTHESIS = ("of", "variables", "goals", "conditions", "angles", "exact", "starts", "seed", "draw")
-SOLVERS = {"tsit5": diffrax.Tsit5, "dopri8": diffrax.Dopri8, "kvaerno5": diffrax.Kvaerno5}
+SOLVERS = {"tsit5": "Tsit5", "dopri8": "Dopri8", "kvaerno5": "Kvaerno5"}  # as diffrax calls them
 GOALS = {"match": Match, "minimax": Minimax, "minimise": Minimise}
 
 
@@ -125,6 +123,10 @@ class Model:
 
     def simulate(self, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Solution:
         """Its motion under its forces, as the table `[simulate]` asks for."""
+        import diffrax  # here, as most do without
+
+        from ._simulate import simulate
+
         reader, table = self._section("simulate", SIMULATE, given)
         more = self._counts(reader, table, "simulate")
         for key in ("rtol", "atol", "rest_speed"):
@@ -136,7 +138,7 @@ class Model:
                 raise reader.wrong(
                     f"there is no solver {name!r}; there are {', '.join(SOLVERS)}", ("simulate", "solver")
                 )
-            more["solver"] = SOLVERS[name]()
+            more["solver"] = getattr(diffrax, SOLVERS[name])()
         triggers = reader.table(table.get("triggers", {}), ("simulate", "triggers"))
         more["triggers"] = [self._trigger(reader, name, x) for name, x in triggers.items()]
         ts = self._times(reader, table, "simulate")

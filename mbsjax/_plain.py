@@ -43,6 +43,9 @@ class Plain:
     def __hash__(self) -> int:
         return self.hash
 
+    def __reduce__(self) -> Any:
+        return Plain, (self.function,)
+
     def __repr__(self) -> str:
         return repr(self.function)
 

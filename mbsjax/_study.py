@@ -12,9 +12,9 @@ from jaxtyping import Array, Float, Int
 from ._choice import Choice, labels, picks
 from ._distribution.base import AbstractDistribution
 from ._distribution.symmetric import Normal
-from ._outcome import branch, check, failure, sequence
+from ._outcome import branch, check, failure, runs, sequence
 from ._precision import as_float, is_concrete
-from ._trees import as_function
+from ._trees import as_function, lean, quick
 
 
 class Evaluation(NamedTuple):
@@ -100,19 +100,18 @@ class Study(eqx.Module):
         self.mixing = _mixing(correlation, self.names)
 
         self.labels, self.functions = tuple(measures), tuple(map(as_function, measures.values()))
-        outcome = model(nominal)
-        check(outcome, "the study fails at its nominal dimensions")
-        found = {name: as_float_or_bool(measure(outcome), name) for name, measure in self.measures.items()}
+        values, results, self.branch, events = _nominal(self.model, self.functions, self.labels, self.choice)
+        check(results, "the study fails at its nominal dimensions")
+        found = dict(zip(self.labels, values))
         self.sizes = tuple(x.size if x.ndim else 0 for x in found.values())
         for name, x in found.items():
             if not bool(jnp.all(jnp.isfinite(x))):
                 raise ValueError(f"the measure {name!r} is not finite at the nominal dimensions: {x.tolist()!r}")
-        self.branch = branch(outcome)
         twice = [name for i, name in enumerate(self.columns) if name in self.columns[:i]]
         if twice:
             raise ValueError(f"two measures have a value {twice[0]!r}: give one of them another name")
         flat = jnp.concatenate([x.reshape(-1) for x in found.values()])
-        self.at_nominal = Evaluation(flat, jnp.zeros((), int), sequence(outcome))
+        self.at_nominal = Evaluation(flat, jnp.zeros((), int), events)
         self.lower, self.upper = _limits(dict(limits or {}), found)
         self.along = {
             name: as_float(x, f"the places along {name!r}") for name, x in _known(along, found, "`along`").items()
@@ -219,6 +218,18 @@ class Study(eqx.Module):
             limits = f", limits {bound[0]} to {bound[1]}" if np.isfinite([lower, upper]).any() else ""
             lines.append(f"  {name} = {told} at nominal{limits}")
         return "\n".join(lines)
+
+
+@quick
+def _nominal(model: Callable, functions: tuple[Callable, ...], names: tuple[str, ...], choice: Choice) -> Any:
+    """All measures at the nominal dimensions, the results of the analyses, their branch, their contact events."""
+
+    def look(x: Array) -> Any:
+        outcome = model(choice.place(x))
+        values = [as_float_or_bool(f(outcome), name) for name, f in zip(names, functions)]
+        return values, [run.result for run in runs(outcome)], branch(outcome), sequence(outcome)
+
+    return lean(look, choice.values)(choice.values)
 
 
 def _plain(x: np.ndarray) -> np.ndarray:
