@@ -96,6 +96,7 @@ from ._mechanism import Mechanism as Mechanism
 from ._mobility import Mobility as Mobility, Partition as Partition, mobility as mobility, partition as partition
 from ._modes import EVENTS as EVENTS
 from ._outcome import CLASSES as CLASSES
+from ._prepare import keep_programs as keep_programs
 from ._profile.base import (
     AbstractCurve as AbstractCurve,
     AbstractElement as AbstractElement,

@@ -175,7 +175,7 @@ class Model:
         """One of its analyses by name, `"kinematics"` or `"simulate"`."""
         return (self.kinematics if of == "kinematics" else self.simulate)(given, throw=throw)
 
-    def open(self, numbers: dict[str, Array], of: str) -> bool:
+    def _open(self, numbers: dict[str, Array], of: str) -> bool:
         """Whether the mechanism is the same, but for its numbers, when the values of these parameters are not known."""
 
         def made(given: Any) -> Any:
@@ -411,7 +411,7 @@ def _analysis(model: Model, of: str, varied: tuple[str, ...]) -> _Analysis:
     every = {name: jnp.asarray(x, float) for name, x in model.nominal.items()}
     given = model.document.get("parameters", {})
     others = {name: x for name, x in every.items() if name not in varied and decimal(given[name])}
-    if others and not model.open({**others, **{name: every[name] for name in varied}}, of):
+    if others and not model._open({**others, **{name: every[name] for name in varied}}, of):
         others = {}
     return _Analysis(others, _File(model, (*sorted(others), *sorted(varied))), of)
 

@@ -18,7 +18,9 @@ from ._precision import is_concrete
 
 
 # what these define does not change while a program runs
-_LIBRARIES = frozenset({"builtins", "diffrax", "equinox", "jax", "jaxlib", "lineax", "math", "mbsjax", "numpy", "scipy"})
+_LIBRARIES = frozenset(
+    {"builtins", "diffrax", "equinox", "jax", "jaxlib", "lineax", "math", "mbsjax", "numpy", "optax", "scipy"}
+)
 _SIMPLE = (type(None), type(...), bool, int, float, complex, str, bytes)
 
 
@@ -92,7 +94,11 @@ def _value(x: Any, around: tuple) -> Any:
     if isinstance(x, eqx.Module) and _library(type(x).__module__):
         leaves, structure = jax.tree_util.tree_flatten(x)
         return structure, tuple(_value(leaf, around) for leaf in leaves)
-    if callable(x) and _library(getattr(x, "__module__", None)) and not isinstance(x, types.MethodType):
+    if (
+        callable(x)
+        and _library(getattr(x, "__module__", None))
+        and "<locals>" not in getattr(x, "__qualname__", "<locals>")
+    ):
         return x
     return _function(x, around)
 

@@ -159,9 +159,7 @@ class Study(eqx.Module):
     def slices(self) -> dict[str, Any]:
         """Where each measure lies among the values: an index, or a slice."""
         ends = np.cumsum([max(n, 1) for n in self.sizes]).tolist()
-        return {
-            name: slice(end - n, end) if n else end - 1 for name, n, end in zip(self.labels, self.sizes, ends)
-        }
+        return {name: slice(end - n, end) if n else end - 1 for name, n, end in zip(self.labels, self.sizes, ends)}
 
     @property
     def columns(self) -> tuple[str, ...]:

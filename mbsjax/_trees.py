@@ -7,6 +7,8 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+from jax.core import eval_jaxpr
 from jax.interpreters import partial_eval
 
 from ._plain import Plain
@@ -26,28 +28,29 @@ def once(f: Callable) -> Any:
 
 
 def lean(f: Callable, *args: Any) -> Callable:
-    """A function of arrays, for arguments like these, without the equations whose results nobody reads: they are neither
-    differentiated, nor batched, nor compiled."""
+    """A function of arrays, for arguments like these, without the equations whose results nobody reads: these are
+    neither differentiated, nor batched, nor compiled."""
     whole, shapes = jax.make_jaxpr(f, return_shape=True)(*args)
     needed, _ = partial_eval.dce_jaxpr(whole.jaxpr, [True] * len(whole.jaxpr.outvars), instantiate=True)
     structure = jax.tree_util.tree_structure(shapes)
 
     def call(*args: Any) -> Any:
-        found = jax.core.eval_jaxpr(needed, whole.consts, *jax.tree_util.tree_leaves(args))
-        return jax.tree_util.tree_unflatten(structure, found)
+        found = eval_jaxpr(needed, whole.consts, *jax.tree_util.tree_leaves(args))
+        return jax.tree_util.tree_unflatten(structure, map(jnp.asarray, found))
 
     return call
 
 
 # Half of the time to compile, for a program that runs a few lanes: it takes far longer to compile than to run.
 _QUICK: dict[str, Any] = {"xla_backend_optimization_level": 1}
-if jax.version.__version_info__ < (0, 11):  # later ones do not know it
+if jax.__version_info__ < (0, 11):  # later ones do not know it
     _QUICK["xla_cpu_use_fusion_emitters"] = False
 
 
 def quick(f: Callable) -> Any:
     """A function of trees, compiled at its first call, in a hurry. It cannot be called within another program."""
-    return eqx.filter_jit(f, compiler_options=_QUICK)
+    jit: Any = eqx.filter_jit
+    return jit(f, compiler_options=_QUICK)
 
 
 class Function(eqx.Module):
