@@ -1,5 +1,7 @@
 """Mechanisms with contact joints, simulated exactly and differentiable throughout."""
 
+from typing import TYPE_CHECKING, Any
+
 from . import frames as frames, plots as plots
 from ._allocation import Allocation as Allocation, Cost as Cost, allocate as allocate
 from ._assembly import Assembly as Assembly, assemble as assemble
@@ -94,6 +96,7 @@ from ._mechanism import Mechanism as Mechanism
 from ._mobility import Mobility as Mobility, Partition as Partition, mobility as mobility, partition as partition
 from ._modes import EVENTS as EVENTS
 from ._outcome import CLASSES as CLASSES
+from ._prepare import keep_programs as keep_programs
 from ._profile.base import (
     AbstractCurve as AbstractCurve,
     AbstractElement as AbstractElement,
@@ -152,7 +155,6 @@ from ._sample import (
     importance as importance,
     monte_carlo as monte_carlo,
 )
-from ._simulate import simulate as simulate
 from ._solution import ContactForce as ContactForce, Log as Log, Solution as Solution, Stats as Stats
 from ._state import State as State, state as state
 from ._statics import (
@@ -182,4 +184,21 @@ from ._viewer import Viewer as Viewer, view as view
 from .frames import PlanarFrame as PlanarFrame, at as at
 
 
+if TYPE_CHECKING:
+    from ._simulate import simulate as simulate
+
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    # diffrax, which only simulations need, takes a third of the time to import all this
+    if name == "simulate":
+        from ._simulate import simulate
+
+        globals()[name] = simulate
+        return simulate
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "simulate"})

@@ -7,7 +7,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optimistix as optx
 from jax.scipy.special import log_ndtr, logsumexp
 from jaxtyping import Array
 
@@ -221,6 +220,8 @@ class _Model(eqx.Module):
 @eqx.filter_jit
 def _solve(model: _Model, rounds: int) -> tuple[Array, Array, Array]:
     """An augmented Lagrangian: each round minimises the cost with the prices of the last."""
+    import optimistix as optx  # here, as most do without
+
     solver = optx.BFGS(rtol=1e-10, atol=1e-10)
 
     def merit(t: Array, args: tuple[Array, float]) -> Array:

@@ -65,7 +65,8 @@ def _working(what: str) -> Iterator[None]:
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="mbsjax")
 @click.option("--cache", metavar="FOLDER", help="Where compiled programs are kept; by default ~/.cache/mbsjax.")
-def main(cache: str | None) -> None:
+@click.option("--no-cache", is_flag=True, help="Keep no compiled programs.")
+def main(cache: str | None, no_cache: bool) -> None:
     """Mechanisms with contact joints: how they move, what their tolerances do, which dimensions do better.
 
     \b
@@ -75,7 +76,7 @@ def main(cache: str | None) -> None:
       mbsjax kinematics four_bar.toml
       mbsjax view four_bar.toml
     """
-    prepare(cache)
+    prepare(cache, not no_cache)
 
 
 def _file_argument(f: Callable) -> Callable:

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from ._outcome import CLASSES
 from ._task import Task
+from ._trees import lean
 
 
 class Lane(NamedTuple):
@@ -85,8 +86,10 @@ def merit(task: Task, y: Array, prices: Array, weight: Array, sharpness: Array) 
 def _look(task: Task, x: Array, forward: bool) -> tuple[Array, Array, Array, Array]:
     """What is measured, and its slopes."""
 
+    measured = lean(task, x)
+
     def twice(x: Array) -> Any:
-        found = task(x)
+        found = measured(x)
         return found.y, found
 
     J, found = (jax.jacfwd if forward else jax.jacrev)(twice, has_aux=True)(x)

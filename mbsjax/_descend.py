@@ -16,6 +16,7 @@ from ._outcome import CLASSES
 from ._progress import bar
 from ._synthesize import Design, design_at, told, values_at
 from ._task import Found, Task
+from ._trees import as_function
 
 
 class SequenceWarning(UserWarning):
@@ -98,6 +99,7 @@ def descend(
         import optax  # here, for those who do without
 
         optimiser = optax.adam(0.01)
+    optimiser = type(optimiser)(*map(as_function, optimiser))
     reverse = len(task.names) > 12 if reverse is None else reverse
     rows: list[tuple[float, float]] = []
     jumps: list[int] = []

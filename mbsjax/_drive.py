@@ -208,7 +208,7 @@ def _driver(name: str, f: Callable) -> Any:
     t = jnp.zeros(())
     try:
         f = as_function(f, t)
-        found = jnp.shape(eqx.filter_eval_shape(lambda f, t: jnp.asarray(f(t), float), f, t))
+        found = _number.eval_shape(f, t).shape
     except (jax.errors.JAXTypeError, TypeError, ValueError) as error:
         raise ValueError(
             f"the driver of {name!r} cannot be evaluated: it must give one number, and be made of JAX operations "
@@ -217,6 +217,11 @@ def _driver(name: str, f: Callable) -> Any:
     if found not in ((), (1,)):
         raise ValueError(f"the driver of {name!r} must give one number, got shape {found}")
     return f
+
+
+@jax.jit
+def _number(f: Callable, t: Array) -> Array:
+    return jnp.asarray(f(t), float)
 
 
 class Hold(eqx.Module):

@@ -11,6 +11,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
 from ._study import Evaluation, Study
+from ._trees import lean, quick
 
 
 CHUNK = 1024
@@ -70,7 +71,7 @@ def _on_each(f: Any, rows: Array, mesh: Mesh) -> Any:
     numbers, structure = eqx.partition(f, eqx.is_array)
 
     def here(numbers: Any, rows: Array) -> Any:
-        return jax.vmap(eqx.combine(numbers, structure))(rows)
+        return jax.vmap(lean(eqx.combine(numbers, structure), rows[0]))(rows)
 
     every = PartitionSpec("samples")
     split = jax.shard_map(here, mesh=mesh, in_specs=(PartitionSpec(), every), out_specs=every, check_vma=False)
@@ -86,11 +87,13 @@ def linearised(study: Study, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, np.where(np.isfinite(values)[..., None], slopes, np.nan)  # what has no value has no slope
 
 
-@eqx.filter_jit
+@quick
 def _linearised(study: Study, x: Float[Array, "n d"]) -> tuple[Array, Array]:
-    def twice(x: Array) -> tuple[Array, Array]:
-        values = study(x).values
-        return values, values
+    values = lean(lambda x: study(x).values, x[0])
 
-    slopes, values = jax.vmap(jax.jacfwd(twice, has_aux=True))(x)
-    return values, slopes
+    def twice(x: Array) -> tuple[Array, Array]:
+        y = values(x)
+        return y, y
+
+    slopes, found = jax.vmap(jax.jacfwd(twice, has_aux=True))(x)
+    return found, slopes

@@ -7,7 +7,8 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-import diffrax
+import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -20,7 +21,6 @@ from ._kinematics import Motion, kinematics
 from ._mechanism import Mechanism, unknown
 from ._precision import is_concrete
 from ._reading import Measure
-from ._simulate import simulate
 from ._solution import Solution
 from ._state import state
 from ._study import Study
@@ -39,7 +39,7 @@ SIMULATE = (
     "max_events", "triggers",
 )  # fmt: skip
 SYNTHESIS = ("of", "variables", "goals", "conditions", "angles", "exact", "starts", "seed", "draw")
-SOLVERS = {"tsit5": diffrax.Tsit5, "dopri8": diffrax.Dopri8, "kvaerno5": diffrax.Kvaerno5}
+SOLVERS = {"tsit5": "Tsit5", "dopri8": "Dopri8", "kvaerno5": "Kvaerno5"}  # as diffrax calls them
 GOALS = {"match": Match, "minimax": Minimax, "minimise": Minimise}
 
 
@@ -123,6 +123,10 @@ class Model:
 
     def simulate(self, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Solution:
         """Its motion under its forces, as the table `[simulate]` asks for."""
+        import diffrax  # here, as most do without
+
+        from ._simulate import simulate
+
         reader, table = self._section("simulate", SIMULATE, given)
         more = self._counts(reader, table, "simulate")
         for key in ("rtol", "atol", "rest_speed"):
@@ -134,7 +138,7 @@ class Model:
                 raise reader.wrong(
                     f"there is no solver {name!r}; there are {', '.join(SOLVERS)}", ("simulate", "solver")
                 )
-            more["solver"] = SOLVERS[name]()
+            more["solver"] = getattr(diffrax, SOLVERS[name])()
         triggers = reader.table(table.get("triggers", {}), ("simulate", "triggers"))
         more["triggers"] = [self._trigger(reader, name, x) for name, x in triggers.items()]
         ts = self._times(reader, table, "simulate")
@@ -171,12 +175,25 @@ class Model:
         """One of its analyses by name, `"kinematics"` or `"simulate"`."""
         return (self.kinematics if of == "kinematics" else self.simulate)(given, throw=throw)
 
+    def _open(self, numbers: dict[str, Array], of: str) -> bool:
+        """Whether the mechanism is the same, but for its numbers, when the values of these parameters are not known."""
+
+        def made(given: Any) -> Any:
+            reader, table = self._section(of, KINEMATICS if of == "kinematics" else SIMULATE, given)
+            return self.mechanism(given), self.drive(given), self._times(reader, table, of)
+
+        try:
+            found = eqx.filter_eval_shape(made, numbers)
+        except (ValueError, TypeError):
+            return False
+        return jax.tree_util.tree_structure(found) == jax.tree_util.tree_structure(made(None))
+
     def study(self) -> Study:
         """Its tolerance study, from the tables `[tolerances]`, `[measures]` and `[limits]`; `[study]` says of what."""
         of, tolerances, measures, limits = self._study_tables()
         varied = {name: self.nominal[name] for name in tolerances}
-        model = lambda p: (self.run(of, p, throw=False), p)
-        every = {name: self._reading(f, ("measures", name)) for name, f in measures.items()}
+        model = _analysis(self, of, tuple(varied))
+        every = {name: _Reading(model.file, f, ("measures", name)) for name, f in measures.items()}
         reader = self._reader(None)
         return reader.guarded(("tolerances",), Study, model, varied, tolerances, every, limits=limits)
 
@@ -197,9 +214,10 @@ class Model:
     def task(self) -> Task:
         """Its task of synthesis, from the table `[synthesis]`."""
         of, variables, goals, conditions, more = self._task_tables()
-        model = lambda p: (self.run(of, p, throw=False), p)
         start = {name: self.nominal[name] for name in variables}
-        reader = self._reader(None)
+        model, reader = _analysis(self, of, tuple(start)), self._reader(None)
+        read = lambda x: eqx.tree_at(lambda x: x.measure, x, _Reading(model.file, x.measure.formula, x.measure.path))
+        goals, conditions = ({name: read(x) for name, x in every.items()} for every in (goals, conditions))
         return reader.guarded(("synthesis",), Task, model, start, variables, goals, conditions=conditions, **more)
 
     def _task_tables(self) -> tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
@@ -229,7 +247,7 @@ class Model:
             raise reader.wrong(f"there is no goal {kind!r}; there are {', '.join(kinds)}", path)
         f = self._measures(reader, {"measure": table.get("measure")}, path)["measure"]
         more = {k: reader.number(table[k], (*path, k)) for k in numbers if k in table}
-        return reader.guarded(path, kinds[kind], self._reading(f, path), **more)
+        return reader.guarded(path, kinds[kind], _Reading(_File(self, ()), f, path), **more)
 
     def search(self) -> dict[str, Any]:
         """What `[synthesis]` says of the search: `starts`, `seed`, `draw`."""
@@ -346,9 +364,6 @@ class Model:
             name: reader.guarded((*path, name), Measure, reader.text(x, (*path, name))) for name, x in table.items()
         }
 
-    def _reading(self, measure: Measure, path: tuple[str, ...]) -> "_Reading":
-        return _Reading(self, measure, path)
-
     def _limits(self, reader: Reader, given: Any, path: tuple[str, ...]) -> tuple[Any, Any]:
         """A pair; infinite is none."""
         pair = reader.row(given, path)
@@ -360,15 +375,57 @@ class Model:
         return tuple(None if np.ndim(x) == 0 and not np.isfinite(x) else x for x in (low, high))  # pyright: ignore
 
 
-class _Reading:
+class _File:
+    """A model file in which some parameters are left open. Two are equal if all else that an analysis reads of them is:
+    then one program does for both."""
+
+    def __init__(self, model: Model, free: tuple[str, ...]):
+        self.model = model
+        tables = {k: model.document.get(k) for k in ("gravity", "planar", *_TABLES)}
+        fixed = {name: x for name, x in model.document.get("parameters", {}).items() if name not in free}
+        self.key = repr((tables, fixed, free))
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _File) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+class _Analysis(eqx.Module):
+    """An analysis of a model file as a function of some of its parameters; others are leaves."""
+
+    others: dict[str, Array]
+    file: _File = eqx.field(static=True)
+    of: str = eqx.field(static=True)
+
+    def __call__(self, given: Mapping[str, Any]) -> Any:
+        numbers = {**self.others, **given}
+        return self.file.model.run(self.of, numbers, throw=False), numbers
+
+
+def _analysis(model: Model, of: str, varied: tuple[str, ...]) -> _Analysis:
+    """The analysis with all those parameters as leaves that are decimal numbers, if the mechanism can be made while
+    these are not known: whole numbers count something, and some shapes depend on values."""
+    decimal = lambda x: all(map(decimal, x)) if isinstance(x, list) else isinstance(x, float)
+    every = {name: jnp.asarray(x, float) for name, x in model.nominal.items()}
+    given = model.document.get("parameters", {})
+    others = {name: x for name, x in every.items() if name not in varied and decimal(given[name])}
+    if others and not model._open({**others, **{name: every[name] for name in varied}}, of):
+        others = {}
+    return _Analysis(others, _File(model, (*sorted(others), *sorted(varied))), of)
+
+
+class _Reading(eqx.Module):
     """A measure as a function of an outcome and the parameters that vary."""
 
-    def __init__(self, model: Model, formula: Measure, path: tuple[str, ...]):
-        self.model, self.formula, self.path = model, formula, path
+    file: _File = eqx.field(static=True)
+    formula: Measure
+    path: tuple[str, ...] = eqx.field(static=True)
 
     def __call__(self, pair: Any) -> Array:
         outcome, given = pair
-        reader = self.model._reader(given)
+        reader = self.file.model._reader(given)
         return reader.guarded(self.path, self.formula, outcome, reader.numbers)
 
 

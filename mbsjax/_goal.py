@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ._precision import as_float, is_concrete
+from ._trees import as_function
 
 
 class AbstractGoal(eqx.Module):
@@ -43,12 +44,12 @@ class Match(AbstractGoal):
         Match(target=3, weight=1)
     """
 
-    measure: Callable = eqx.field(static=True)
+    measure: Callable
     target: Array
     weight: Array
 
     def __init__(self, measure: Callable, target: Any = 0.0, *, weight: Any = 1.0):
-        self.measure = measure
+        self.measure = as_function(measure)
         self.target = as_float(target, "the target of a Match")
         self.weight = _positive(weight, "a Match")
 
@@ -72,11 +73,11 @@ class Minimax(AbstractGoal):
         3.0
     """
 
-    measure: Callable = eqx.field(static=True)
+    measure: Callable
     weight: Array
 
     def __init__(self, measure: Callable, *, weight: Any = 1.0):
-        self.measure = measure
+        self.measure = as_function(measure)
         self.weight = _positive(weight, "a Minimax")
 
     def cost(self, y: Array) -> Array:
@@ -99,11 +100,11 @@ class Minimise(AbstractGoal):
         3.0
     """
 
-    measure: Callable = eqx.field(static=True)
+    measure: Callable
     weight: Array
 
     def __init__(self, measure: Callable, *, weight: Any = 1.0):
-        self.measure = measure
+        self.measure = as_function(measure)
         self.weight = _positive(weight, "a Minimise")
 
     def cost(self, y: Array) -> Array:
@@ -125,7 +126,7 @@ class Within(eqx.Module):
         Within(0.1, inf)
     """
 
-    measure: Callable = eqx.field(static=True)
+    measure: Callable
     lower: Array
     upper: Array
     scale: Array
@@ -133,7 +134,7 @@ class Within(eqx.Module):
     def __init__(self, measure: Callable, lower: Any = None, upper: Any = None, *, scale: Any = 1.0):
         if lower is None and upper is None:
             raise ValueError("a condition needs a lower or an upper limit")
-        self.measure = measure
+        self.measure = as_function(measure)
         self.lower = _limit(lower, -np.inf, "lower")
         self.upper = _limit(upper, np.inf, "upper")
         self.scale = _positive(scale, "the scale of a condition")

@@ -27,11 +27,11 @@ def runs(outcome: Any) -> list[Any]:
     return [x for x in leaves if isinstance(x, _RUNS)]
 
 
-def check(outcome: Any, where: str) -> None:
+def check(results: list[RESULTS], where: str) -> None:
     """Raises when a run failed."""
-    for run in runs(outcome):
-        if bool(run.result != RESULTS.successful):
-            raise ValueError(f"{where}: {RESULTS[run.result]}")
+    for result in results:
+        if bool(result != RESULTS.successful):
+            raise ValueError(f"{where}: {RESULTS[result]}")
 
 
 def failure(outcome: Any) -> Array:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array
 
@@ -17,7 +18,7 @@ _TRACK = ("q", "v", "a")
 _CONTACT = ("gap", "force", "q1", "q2", "active")
 
 
-class Measure:
+class Measure(eqx.Module):
     """A number, or a row of numbers along a motion, as a formula of:
 
     - parameters, by name, and `t`, the output times;
@@ -28,6 +29,9 @@ class Measure:
 
     Rows become numbers by `max(...)`, `min`, `mean`, `range`, `first`, `last`, or a place: `D[90]`.
     """
+
+    text: str = eqx.field(static=True)
+    tree: tuple = eqx.field(static=True)
 
     def __init__(self, text: str):
         self.text, self.tree = text, parse(text)

@@ -89,7 +89,8 @@ def state(
     if looking:
         begin.warn(mech, q)
     plant = make_plant(mech, make_problem(mech, drive))
-    v, off = _velocity(plant, mech, q, t, mode, velocities)
+    numbers = velocities if velocities is None else _numbers(velocities)
+    v, off = _velocity(plant, mech, q, t, mode, numbers)
     if looking and not bool(off < 1e-6):
         raise ValueError(
             f"the velocities {dict(velocities) if isinstance(velocities, Mapping) else 'given'} do not go together "
@@ -101,6 +102,13 @@ def state(
 def active_contacts(mech: Mechanism) -> tuple[bool, ...]:
     """Which contacts are active from the start."""
     return tuple(contact.active for contact in mech.contacts)
+
+
+def _numbers(velocities: Any) -> Any:
+    """What is given, as arrays: other numbers need no other program."""
+    if not isinstance(velocities, Mapping):
+        return as_float(velocities, "the velocities")
+    return {name: as_float(x, f"the velocity of {name!r}") for name, x in velocities.items()}
 
 
 def _by_joint(mech: Mechanism, q: Array) -> dict[str, Array]:

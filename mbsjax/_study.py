@@ -12,8 +12,9 @@ from jaxtyping import Array, Float, Int
 from ._choice import Choice, labels, picks
 from ._distribution.base import AbstractDistribution
 from ._distribution.symmetric import Normal
-from ._outcome import branch, check, failure, sequence
+from ._outcome import branch, check, failure, runs, sequence
 from ._precision import as_float, is_concrete
+from ._trees import as_function, lean, quick
 
 
 class Evaluation(NamedTuple):
@@ -71,8 +72,9 @@ class Study(eqx.Module):
     at_nominal: Evaluation
     branch: Int[Array, ""]
     along: dict[str, Array]
-    model: Callable = eqx.field(static=True)
-    measures: tuple[tuple[str, Callable], ...] = eqx.field(static=True)
+    model: Callable
+    functions: tuple[Callable, ...]
+    labels: tuple[str, ...] = eqx.field(static=True)
     sizes: tuple[int, ...] = eqx.field(static=True)
 
     def __init__(
@@ -86,7 +88,7 @@ class Study(eqx.Module):
         along: Mapping[str, Any] | None = None,
         correlation: Any = None,
     ):
-        self.model = model
+        self.model = as_function(model)
         if not tolerances:
             raise ValueError("a study needs at least one tolerance")
         if not measures:
@@ -97,20 +99,19 @@ class Study(eqx.Module):
         self.distributions = tuple(_distribution(*x) for x in zip(tolerances, values, given))
         self.mixing = _mixing(correlation, self.names)
 
-        self.measures = tuple(measures.items())
-        outcome = model(nominal)
-        check(outcome, "the study fails at its nominal dimensions")
-        found = {name: as_float_or_bool(measure(outcome), name) for name, measure in self.measures}
+        self.labels, self.functions = tuple(measures), tuple(map(as_function, measures.values()))
+        values, results, self.branch, events = _nominal(self.model, self.functions, self.labels, self.choice)
+        check(results, "the study fails at its nominal dimensions")
+        found = dict(zip(self.labels, values))
         self.sizes = tuple(x.size if x.ndim else 0 for x in found.values())
         for name, x in found.items():
             if not bool(jnp.all(jnp.isfinite(x))):
                 raise ValueError(f"the measure {name!r} is not finite at the nominal dimensions: {x.tolist()!r}")
-        self.branch = branch(outcome)
         twice = [name for i, name in enumerate(self.columns) if name in self.columns[:i]]
         if twice:
             raise ValueError(f"two measures have a value {twice[0]!r}: give one of them another name")
         flat = jnp.concatenate([x.reshape(-1) for x in found.values()])
-        self.at_nominal = Evaluation(flat, jnp.zeros((), int), sequence(outcome))
+        self.at_nominal = Evaluation(flat, jnp.zeros((), int), events)
         self.lower, self.upper = _limits(dict(limits or {}), found)
         self.along = {
             name: as_float(x, f"the places along {name!r}") for name, x in _known(along, found, "`along`").items()
@@ -122,6 +123,10 @@ class Study(eqx.Module):
     @property
     def names(self) -> tuple[str, ...]:
         return self.choice.names
+
+    @property
+    def measures(self) -> dict[str, Callable]:
+        return dict(zip(self.labels, self.functions))
 
     @property
     def counts(self) -> tuple[int, ...]:
@@ -154,15 +159,13 @@ class Study(eqx.Module):
     def slices(self) -> dict[str, Any]:
         """Where each measure lies among the values: an index, or a slice."""
         ends = np.cumsum([max(n, 1) for n in self.sizes]).tolist()
-        return {
-            name: slice(end - n, end) if n else end - 1 for (name, _), n, end in zip(self.measures, self.sizes, ends)
-        }
+        return {name: slice(end - n, end) if n else end - 1 for name, n, end in zip(self.labels, self.sizes, ends)}
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of all values: those of a row have numbers, `lift[3]`."""
         return tuple(
-            x for (name, _), n in zip(self.measures, self.sizes) for x in labels(name, (n,) if n else ())
+            x for name, n in zip(self.labels, self.sizes) for x in labels(name, (n,) if n else ())
         )  # fmt: skip
 
     def dimensions(self, scores: Float[Array, " d"]) -> Float[Array, " d"]:
@@ -189,7 +192,7 @@ class Study(eqx.Module):
     def __call__(self, x: Float[Array, " d"]) -> Evaluation:
         """All measures of one variant, and its class."""
         outcome = self.outcome(x)
-        values = jnp.concatenate([as_float_or_bool(f(outcome), name).reshape(-1) for name, f in self.measures])
+        values = jnp.concatenate([as_float_or_bool(f(outcome), name).reshape(-1) for name, f in self.measures.items()])
         found = sequence(outcome)
         kind = jnp.where(jnp.all(jnp.isfinite(values)), 0, 3)
         kind = jnp.where(found != self.at_nominal.sequence, 1, kind)
@@ -198,7 +201,7 @@ class Study(eqx.Module):
         return Evaluation(jnp.where(failed > 0, jnp.nan, values), jnp.where(failed > 0, failed, kind), found)
 
     def __repr__(self) -> str:
-        count = f"{len(self.names)} dimensions and {len(self.measures)} measure{'s' * (len(self.measures) != 1)}"
+        count = f"{len(self.names)} dimensions and {len(self.labels)} measure{'s' * (len(self.labels) != 1)}"
         if not is_concrete(self.nominal, self.lower, self.at_nominal):
             return f"Study of {count}"
         lines = [f"Study of {count}"]
@@ -213,6 +216,18 @@ class Study(eqx.Module):
             limits = f", limits {bound[0]} to {bound[1]}" if np.isfinite([lower, upper]).any() else ""
             lines.append(f"  {name} = {told} at nominal{limits}")
         return "\n".join(lines)
+
+
+@quick
+def _nominal(model: Callable, functions: tuple[Callable, ...], names: tuple[str, ...], choice: Choice) -> Any:
+    """All measures at the nominal dimensions, the results of the analyses, their branch, their contact events."""
+
+    def look(x: Array) -> Any:
+        outcome = model(choice.place(x))
+        values = [as_float_or_bool(f(outcome), name) for name, f in zip(names, functions)]
+        return values, [run.result for run in runs(outcome)], branch(outcome), sequence(outcome)
+
+    return lean(look, choice.values)(choice.values)
 
 
 def _plain(x: np.ndarray) -> np.ndarray:

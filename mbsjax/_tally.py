@@ -47,7 +47,7 @@ class Tally:
         self.powers = np.zeros((groups, 5, m))  # sums of (value - nominal)^k, k = 0 ... 4
         self.least, self.largest = np.full(m, np.inf), np.full(m, -np.inf)
         self.tails = np.zeros((groups, 2, m))
-        self.bad = np.zeros((groups, len(study.measures) + 1))
+        self.bad = np.zeros((groups, len(study.labels) + 1))
         self.drawn = np.zeros(groups)
         self.edges, self.bins = np.zeros((m, 0)), np.zeros((m, 0), int)
 

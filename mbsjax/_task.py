@@ -13,6 +13,7 @@ from ._choice import Choice, picks
 from ._goal import AbstractGoal, Match, Within
 from ._outcome import failure, sequence
 from ._precision import as_float
+from ._trees import as_function
 
 
 class Found(NamedTuple):
@@ -71,8 +72,8 @@ class Task(eqx.Module):
     conditions: tuple[Within, ...]
     emphasis: Float[Array, " goals"]
     caps: Float[Array, " goals"]
-    model: Callable = eqx.field(static=True)
-    ties: tuple[Callable, ...] = eqx.field(static=True)
+    model: Callable
+    ties: tuple[Callable, ...]
     sizes: tuple[int, ...] = eqx.field(static=True)
     labels: tuple[str, ...] = eqx.field(static=True)
     angular: tuple[bool, ...] = eqx.field(static=True)
@@ -103,7 +104,7 @@ class Task(eqx.Module):
                 raise ValueError(f"the condition {name!r} must be a Within, got {condition!r}")
             if name in goals:
                 raise ValueError(f"a goal and a condition are both called {name!r}")
-        self.model = model
+        self.model = as_function(model)
         self.choice = Choice(start, variables, "bounds")
         given = [x[1] if picks(x) else x for x in variables.values()]
         pairs = [_bounds(*x) for x in zip(variables, self.choice.parts(self.choice.values), given)]
@@ -116,7 +117,7 @@ class Task(eqx.Module):
         self.tied_shapes = ()
         if self.tied is not None:
             self.tied_shapes = tuple((n, jnp.shape(self.tied.leaves[i])) for n, i in zip(ties, self.tied.places))
-        self.ties = tuple(x[1] if picks(x) else x for x in ties.values())
+        self.ties = tuple(as_function(x[1] if picks(x) else x) for x in ties.values())
         both = set(self.tied.places) & set(self.choice.places) if self.tied else set()
         if both:
             name = next(n for n, i in zip(ties, self.tied.places) if i in both)  # pyright: ignore

@@ -1,12 +1,17 @@
 """Trees of numbers and functions, without derivatives or with all their numbers as leaves; functions of them, traced
 once."""
 
+import types
 from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
+from jax.core import eval_jaxpr
+from jax.interpreters import partial_eval
 
+from ._plain import Plain
 from ._precision import is_concrete
 
 
@@ -22,6 +27,32 @@ def once(f: Callable) -> Any:
     return eqx.filter_jit(f)
 
 
+def lean(f: Callable, *args: Any) -> Callable:
+    """A function of arrays, for arguments like these, without the equations whose results nobody reads: these are
+    neither differentiated, nor batched, nor compiled."""
+    whole, shapes = jax.make_jaxpr(f, return_shape=True)(*args)
+    needed, _ = partial_eval.dce_jaxpr(whole.jaxpr, [True] * len(whole.jaxpr.outvars), instantiate=True)
+    structure = jax.tree_util.tree_structure(shapes)
+
+    def call(*args: Any) -> Any:
+        found = eval_jaxpr(needed, whole.consts, *jax.tree_util.tree_leaves(args))
+        return jax.tree_util.tree_unflatten(structure, map(jnp.asarray, found))
+
+    return call
+
+
+# Half of the time to compile, for a program that runs a few lanes: it takes far longer to compile than to run.
+_QUICK: dict[str, Any] = {"xla_backend_optimization_level": 1}
+if jax.__version_info__ < (0, 11):  # later ones do not know it
+    _QUICK["xla_cpu_use_fusion_emitters"] = False
+
+
+def quick(f: Callable) -> Any:
+    """A function of trees, compiled at its first call, in a hurry. It cannot be called within another program."""
+    jit: Any = eqx.filter_jit
+    return jit(f, compiler_options=_QUICK)
+
+
 class Function(eqx.Module):
     """A function whose leaves are the arrays in it, and nothing else: a plain one has none."""
 
@@ -33,13 +64,16 @@ class Function(eqx.Module):
 
 
 def as_function(f: Any, *args: Any) -> Any:
-    """A function whose leaves are arrays. With arguments like those that it will be called with, also the traced
-    numbers that a plain function has closed over are leaves: what is not can be neither differentiated implicitly nor
-    batched."""
+    """A function whose leaves are arrays; what else it is made of is compared by value (see `Plain`). With arguments
+    like those that it will be called with, also the traced numbers that a plain function has closed over are leaves:
+    what is not can be neither differentiated implicitly nor batched."""
     plain = not isinstance(f, eqx.Module) or (isinstance(f, Function) and f.arrays is None)
-    if plain and args:
-        call: Any = f
-        converted = eqx.filter_closure_convert(call, *args)
-        f = f if is_concrete(converted) else converted
-    arrays, rest = eqx.partition(f, eqx.is_array)
-    return Function(arrays, rest) if jax.tree_util.tree_leaves(rest) else f
+    if not isinstance(f, Function):
+        arrays, rest = eqx.partition(f, eqx.is_array)
+        rest = jax.tree_util.tree_map(lambda x: Plain(x) if isinstance(x, types.FunctionType) else x, rest)
+        f = Function(arrays, rest) if jax.tree_util.tree_leaves(rest) else f
+    if plain and args and not (isinstance(f.rest, Plain) and f.rest.known):
+        converted = eqx.filter_closure_convert(f, *args)
+        if not is_concrete(converted):
+            return as_function(converted)
+    return f
