@@ -24,6 +24,8 @@ class Blow(NamedTuple):
     contact: Int[Array, ""]  # or c plus the number of a switch
     struck: Bool[Array, " c"]  # which contacts make an impulse,
     elastic: Bool[Array, " c"]  # and which of them with their restitution
+    impulse: Float[Array, " c"]
+    rates: Float[Array, " c"]  # of the gaps, before it
     touched: Bool[Array, " c"]
     approach: Float[Array, ""]  # how fast the gap closed,
     rebound: Float[Array, ""]  # and the speed at which restitution would have bodies part that stay together
@@ -52,8 +54,9 @@ class Meeting(NamedTuple):
     G: Float[Array, "c c"]  # and the rates of the gaps
 
 
-def meeting(plant: Plant, t: Array, q: Array, v: Array, stance: Stance) -> Meeting:
-    frame = plant.frame(q, t, stance)
+def meeting(plant: Plant, frame: Frame, v: Array, stance: Stance) -> Meeting:
+    """Where the frame is known, with whatever contacts."""
+    frame = plant.touching(frame, stance)
     there = jnp.all(jnp.isfinite(frame.slopes), 1)  # not where two profiles have no common normal
     frame = frame._replace(slopes=jnp.where(there[:, None], frame.slopes, 0.0))
     Cc = pick(frame.slopes, plant.problem.unknown, 1)
@@ -109,8 +112,7 @@ def struck_velocity(plant: Plant, meets: Meeting, v: Array, pi: Array) -> Array:
 
 def happen(
     plant: Plant,
-    t: Array,
-    q: Array,
+    frame: Frame,
     v: Array,
     stance: Stance,
     there: tuple[Array, ...],
@@ -130,7 +132,8 @@ def happen(
     n_own = sum(force.n_switches for force in plant.forces)
     turned = jnp.where(switch < n_own, name("switched"), name("triggered"))
     if c == 0:
-        return Blow(stance._replace(side=side), turned, c + switch, no, no, no, jnp.zeros(()), jnp.zeros(())), v
+        zero, none = jnp.zeros(()), jnp.zeros(0)
+        return Blow(stance._replace(side=side), turned, c + switch, no, no, none, none, no, zero, zero), v
 
     k, w = jnp.clip(guard // GUARDS, 0, c - 1), jnp.where(is_switch, -1, guard % GUARDS)
     me, rigid = number == k, jnp.asarray(plant.rigid)
@@ -144,7 +147,7 @@ def happen(
         return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)
 
     candidate = placed(~stance.on | (me & closing), there)
-    met = meeting(plant, t, q, v, candidate)
+    met = meeting(plant, frame, v, candidate)
     near = jnp.abs(gap) < rule.touching * system.size
     part = rigid & (held | near | me)
     hits = part & ~held & ((met.rates < 0) | (me & meets))  # one that rests on its surface is formed
@@ -157,13 +160,16 @@ def happen(
         pi = impulses(met, plant.restitution, struck, elastic)
         return struck, pi, met.rates + met.G @ pi
 
-    elastic = hits & (plant.restitution > 0)
-    _, _, after = settled(elastic)
-    elastic = elastic & (after >= rest_speed)  # the others are formed: no endless bouncing (3.6.1-4)
-    struck, pi, after = settled(elastic)
-    gained = pi @ met.rates + pi @ met.G @ pi / 2
-    elastic = elastic & ~(gained > 1e-12 * jnp.abs(pi @ met.rates))
-    struck, pi, after = settled(elastic)
+    def weighed(k: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
+        elastic = state[0]
+        struck, pi, after = settled(elastic)
+        rests = ~(after >= rest_speed)  # these are formed: no endless bouncing (3.6.1-4)
+        gains = pi @ met.rates + pi @ met.G @ pi / 2 > 1e-12 * jnp.abs(pi @ met.rates)
+        return elastic & ~jnp.select([k == 0, k == 1], [rests, gains | no], no), struck, pi, after
+
+    zero = jnp.zeros(c)
+    bounce = hits & (plant.restitution > 0)
+    elastic, struck, pi, after = jax.lax.fori_loop(0, 3, weighed, (bounce, no, zero, zero))
     struck, pi = struck & meets, jnp.where(meets, pi, 0.0)
     still = _STILL * jnp.max(jnp.abs(met.rates)) + rest_speed  # what parts more slowly stays: the contacts hold it
     closed = hits & ~elastic & (after <= still)
@@ -190,7 +196,7 @@ def happen(
     keep = lambda x, y: jnp.where(is_switch, y, x)
     final = jax.tree_util.tree_map(keep, after_it, stance._replace(side=side))
     rebound = jnp.where(closed[k] & ~shifts, plant.restitution[k] * approach, 0.0)
-    told = Blow(final, kind, contact, struck, elastic & struck, touched, approach, rebound)
+    told = Blow(final, kind, contact, struck, elastic & struck, pi, met.rates, touched, approach, rebound)
     return told, struck_velocity(plant, met, v, pi)
 
 

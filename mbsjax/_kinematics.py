@@ -14,15 +14,17 @@ from ._assembly import Estimate, close, closing, explain, guess
 from ._batch import lane_by_lane, single
 from ._drive import Problem, lock_date, problem as make_problem, root
 from ._events import Events, told
+from ._groups import SE2
 from ._linalg import determinant, least_squares
 from ._march import CODES, follow
 from ._mechanism import Mechanism
 from ._mobility import check_drivers, spare_freedoms
 from ._modes import EVENTS, start_mode
 from ._precision import as_float, is_concrete
+from ._profile.closest import Pairing
 from ._results import RESULTS
 from ._run import AbstractRun
-from ._start import check_start, overlapping
+from ._start import around, check_start, overlapping
 from ._system import second
 from ._touch import Mode
 from ._track import ContactReader, ContactTrack
@@ -162,13 +164,15 @@ def kinematics(
     begin = guess(mech, problem, estimate)
     q0, _, closed, _ = close(assembling, begin, 200, ts[0])
     looking = throw and is_concrete(problem, q0)
+    near = _around(problem, q0) if mech.contacts else None
     if looking:
         check_drivers(mech, problem, q0, bool(closed), ts[0])
         if not bool(closed):
             raise ValueError(explain(mech, assembling, q0, float(ts[0])))
-        check_start(mech, q0)
+        if near is not None:
+            check_start(mech, *near)
         begin.warn(mech, q0)
-    if mech.contacts:
+    if near is not None:
         active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
         mode, fits = _start(problem, q0, ts[0], spare_freedoms(problem, q0, ts[0]), active)
         if looking and not bool(fits):
@@ -177,8 +181,8 @@ def kinematics(
         closed, problem = closed & fits, problem.within(mode)
     found = _run(problem, q0, closed, ts, max_steps, max_events if mech.contacts else 0)
     motion = Motion(mech, ts, *found, estimate=begin)
-    if mech.contacts:
-        clear = _clear(problem, q0)
+    if near is not None and problem.mode is not None:
+        clear = ~overlapping(near[0], frozen(problem.system.size), problem.mode.active)
         motion = dataclasses.replace(motion, result=RESULTS.where(clear, motion.result, RESULTS.overlapping))
     if looking and bool(motion.result != RESULTS.successful):
         holding = f" It is held by {motion.holding}." if motion.holding else ""
@@ -292,10 +296,8 @@ def _start(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]
 
 
 @eqx.filter_jit
-def _clear(problem: Problem, q: Array) -> Array:
-    problem, q = frozen((problem, q))
-    assert problem.mode is not None
-    return ~overlapping(problem.system, q, problem.mode.active)
+def _around(problem: Problem, q: Array) -> tuple[Pairing, SE2]:
+    return around(*frozen((problem.system, q)))
 
 
 @eqx.filter_jit

@@ -14,13 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ._groups import AbstractPose, lanes_behind, lanewise, wide
+from ._groups import lanes_behind, lanewise, pick, wide
 from ._impact import Blow, Rule, bouncing_time, happen
 from ._modes import GUARDS
-from ._plant import Instant, Plant, Stance
+from ._plant import Frame, Instant, Plant, Stance
 from ._record import Record
 from ._stepper import step
-from ._touch import Touch
 
 
 CODES = ("successful", "max_steps_reached", "max_events_reached", "step_too_small", "nonfinite", "locked", "stopped")
@@ -51,6 +50,14 @@ class Options(NamedTuple):
     meter: Any  # a diffrax progress meter
 
 
+class Side(NamedTuple):
+    """How fast a mechanism moves."""
+
+    v: Array  # velocities,
+    kinetic: Array  # their energy,
+    rates: Array  # and the rates of the gaps
+
+
 class Row(NamedTuple):
     """A step: where it begins, and what ended it."""
 
@@ -58,8 +65,10 @@ class Row(NamedTuple):
     q: Array
     p: Array
     stance: Stance
+    side: Side
     t_end: Array
-    p_end: Array  # the momenta before what ended it
+    before: Side  # what ended it
+    impulse: Array  # of every contact
     guard: Array  # -1 where none ended it
     kind: Array
     contact: Array
@@ -80,16 +89,21 @@ class Course(NamedTuple):
     events: Array
 
 
+def side_of(frame: Frame, v: Array, rates: Array) -> Side:
+    """How fast it moves with these velocities, and these rates of the gaps."""
+    return Side(v, jnp.sum(v * jnp.sum(frame.M * v[None], 1), 0) / 2, rates)
+
+
 class _State(NamedTuple):
     t: Array
     q: Array
     p: Array
+    side: Side
     f: Array  # the rates of q and p
     stance: Stance
     there: tuple  # where each contact might close, and the gap there
     apart: Array  # the gaps of the pairs of elements that are apart
     g: Array  # the guards
-    rates: Array  # of the gaps
     armed: Array
     exempt: Array  # contacts that have changed at this very time
     fresh: Array  # nothing is known but t, q, p and the stance
@@ -122,7 +136,8 @@ def guards(plant: Plant, t: Array, now: Instant, stance: Stance, apart: Array) -
     places, there = list(stance.where), (*stance.where, jnp.zeros_like(stance.s1))
     if plant.laws:
         rigid = plant.rigid.reshape(-1, *(1,) * t.ndim)
-        near, ends, places, there, apart = system.sights(frame.X, stance.where, stance.on, apart)
+        where = (stance.e1, stance.e2, *frame.spots)
+        near, ends, places, there, apart = system.sights(frame.X, where, stance.on, apart)
         there = (*there, near)
         seen = (jnp.abs(near) < 1e3 * system.size) & (rigid | ~stance.on)
         near = jnp.where(seen, near / system.size, 1.0)
@@ -138,16 +153,10 @@ def guards(plant: Plant, t: Array, now: Instant, stance: Stance, apart: Array) -
 def guard_value(plant: Plant, t: Array, now: Instant, stance: Stance, after: Stance, guard: Array) -> Array:
     """One of the guards, but for a factor, where it is known which event it led to: nothing is searched for (of one
     lane)."""
-    c, system = len(plant.laws), plant.problem.system
     values = [jnp.zeros(0)]
-    if c:
-
-        def ends(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *where: Array) -> Array:
-            met = touch.meet(touch.relative(X_a, X_b), *where)
-            return jnp.stack([met.s1, 1 - met.s1, met.s2, 1 - met.s2])
-
-        X = now.frame.X
-        gaps, four = system.gaps(X, after), system.each_touch(ends, X, *stance.where)
+    if plant.laws:
+        gaps, (s1, s2) = plant.problem.system.gaps(now.frame.X, after), now.frame.spots
+        four = jnp.stack([s1, 1 - s1, s2, 1 - s2], 1)
         press = jnp.where(plant.rigid, now.press, -now.frame.gaps)
         values.append(jnp.concatenate([gaps[:, None], four, press[:, None]], 1).reshape(-1))
     values.append(plant.switches(t, now.frame.q, now.v, now.frame))
@@ -155,9 +164,9 @@ def guard_value(plant: Plant, t: Array, now: Instant, stance: Stance, after: Sta
 
 
 def run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options) -> Course:
-    """The course of a motion from `start` (t, q, p, stance); `limits` are rtol, atol, the speed that counts as rest,
-    which part of the fastest impact so far does, and how near contacts are that take part in impacts of others. Under
-    `vmap`, lanes are put behind all other axes."""
+    """The course of a motion from `start` (t, q, p, stance, and what one unit of q and p weighs); `limits` are rtol,
+    atol, the speed that counts as rest, which part of the fastest impact so far does, and how near contacts are that
+    take part in impacts of others. Under `vmap`, lanes are put behind all other axes."""
     numbers, structure = eqx.partition(plant, eqx.is_array)
 
     @lanes_behind
@@ -167,26 +176,26 @@ def run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Option
     return go(numbers, start, t_end, limits)
 
 
-def field(t: Array, y: Array, args: tuple[Plant, Stance]) -> Array:
-    """The canonical right-hand side."""
+def look(args: tuple[Plant, Stance], t: Array, y: Array, d: Array) -> tuple[Instant, Array, Array]:
+    """What holds where y is moved by d; the canonical right-hand side; and the way back onto the constraints."""
     plant, stance = args
     nq = y.shape[0] - len(plant.problem.unknown)
-    now = plant.instant(t, y[:nq], y[nq:], stance)
-    return jnp.concatenate([now.q_dot, now.p_dot])
+    now = plant.instant(t, plant.problem.system.retract(y[:nq], d), y[nq:], stance)
+    back = plant.way_back(now.frame.C, now.frame.residual, stance)
+    return now, jnp.concatenate([now.q_dot, now.p_dot]), back
 
 
 def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options) -> Course:
     rtol, atol, rest_speed, rest_share, touching = limits
-    t0, q0, p0, stance0 = start
+    t0, q0, p0, stance0, units = start
     lanes, c = t0.ndim, len(plant.laws)
     system, solver = plant.problem.system, options.solver
     span = t_end - t0
     nq, eps = q0.shape[0], jnp.finfo(q0.dtype).eps
     least = 4 * eps * (jnp.abs(t0) + jnp.abs(t_end))
     shortest = 1e-12 * span
-    units = _units(plant, t0, q0, stance0, span)
     sizes = system.column_sizes()
-    term: Any = diffrax.ODETerm(field)  # pyright: ignore
+    term: Any = diffrax.ODETerm(lambda t, y, args: y)
     order: Any = solver.order(term)
     gap_guards = np.arange(GUARDS * c) % GUARDS == 0
     force_guards = np.arange(GUARDS * c) % GUARDS == GUARDS - 1
@@ -197,8 +206,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
 
     paths = wide(system.layout.paths, lanes)
     if c:
-        along, rounds = system.finest(system.poses(q0))
-        around = system.around(system.poses(q0))
+        along, rounds = system.finest
+        around = system.around
     is_gap, is_force = column(gap_guards), column(force_guards)
 
     def of_guard(x: Array, fill: Any) -> Array:
@@ -213,32 +222,24 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         keep, begin, end, _, _, _ = controller.adapt_step_size(t, t + h, y0, y1, None, error, order, state)
         return keep, end - begin
 
-    def arrive(t: Array, y: Array, stance: Stance, apart: Array):
-        """All that is known at the end of a step, put back on the constraints."""
-        q = plant.project(y[:nq], t, stance)
-        now = plant.instant(t, q, y[nq:], stance)
-        off = jnp.max(jnp.abs(now.frame.residual / plant.row_sizes), 0, initial=0.0)
-        if not options.watching:
-            there = (*stance.where, jnp.zeros_like(stance.s1))
-            return now, jnp.zeros((0, *t.shape)), list(stance.where), there, apart, off
-        return now, *guards(plant, t, now, stance, apart), off
-
     def attempt(s: _State) -> tuple[_State, Row, Array]:
         active = ~s.done
         h = jnp.where(s.fresh | s.done, 0.0, s.h)
         last = s.t + h >= t_end - least
         t1 = jnp.where(last & ~s.fresh, t_end, s.t + h)
         y = jnp.concatenate([s.q, s.p])
-        taken = step(solver, field, (plant, s.stance), s.t, h, y, s.f, "lax")
+        taken = step(solver, look, (plant, s.stance), s.t, h, y, s.f, still, middle=options.watching, scan_kind="lax")
+        now: Instant = jax.tree_util.tree_map(lambda x: x[-1], taken.seen)
+        g = g_mid = nothing
+        places, there, apart, apart_mid = s.stance.where, s.there, s.apart, s.apart
         if options.watching:
-            two = jax.vmap(arrive, in_axes=(0, 0, None, None))(
-                jnp.stack([s.t + h / 2, t1]), jnp.stack([taken.middle, taken.y]), s.stance, s.apart
+            both = jax.vmap(lambda t, now: guards(plant, t, now, s.stance, s.apart))(
+                jnp.stack([s.t + h / 2, t1]), taken.seen
             )
-            g_mid, apart_mid = two[1][0], two[4][0]
-            now, g, places, there, apart, off = jax.tree_util.tree_map(lambda x: x[1], two)
-        else:
-            now, g, places, there, apart, off = arrive(t1, taken.y, s.stance, s.apart)
-            g_mid, apart_mid = g, apart
+            g_mid, apart_mid = both[0][0], both[3][0]
+            g, places, there, apart = jax.tree_util.tree_map(lambda x: x[1], both)
+        here = side_of(now.frame, now.v, now.gap_rates)
+        off = jnp.max(jnp.abs(now.frame.residual / plant.row_sizes), 0, initial=0.0)
         # momenta count modulo impulses of the constraints, which are large, and noise, near singular positions
         error = jnp.concatenate([taken.error[:nq], plant.tangent(now.frame, s.stance, taken.error[nq:])])
         keep, h_next = lanewise(judge, lanes)(
@@ -252,7 +253,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         negative, middle = g <= 0, g_mid <= 0
         noise = jnp.full_like(g, _NOISE)
         if c:
-            fine = jnp.maximum(_FINE_NOISE, 8 * least * jnp.abs(s.rates) / system.size)
+            fine = jnp.maximum(_FINE_NOISE, 8 * least * jnp.abs(s.side.rates) / system.size)
             noise = jnp.where(is_gap & ~of_guard(s.stance.on, True), of_guard(fine, _NOISE), noise)
         unarmed = ~s.armed & ~s.fresh & (s.g > -100 * noise)  # one that is negative from the start does not count
         early = s.armed & middle & ~s.fresh
@@ -270,7 +271,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             at_once = at_once | (s.fresh & touching & of_guard(falling, False))
             # a contact that has opened and comes back before it has left its surface: let it be looked at anew
             sunk = too_long & is_gap & (jnp.abs(s.g) <= _NOISE) & ~exempt & ~of_guard(s.stance.on, True)
-            sinks = jnp.any(sunk & of_guard(s.rates < -2 * slow, False), 0) & keep & active
+            sinks = jnp.any(sunk & of_guard(s.side.rates < -2 * slow, False), 0) & keep & active
         # a guard may dip below zero on the way, and so may the gap of a pair of elements that was never the closest
         clear = ~s.stance.on[:, None] & (s.apart > _NOISE * system.size)
         begins, halfway, ends, leaving = (
@@ -328,7 +329,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         # a contact that parts and comes back within the step: where the parabola through its rate says
         h_long = h / 2
         if c:
-            grows = of_guard(s.rates, 0.0) / system.size
+            grows = of_guard(s.side.rates, 0.0) / system.size
             bend = (g_mid - grows * h / 2) / jnp.where(h > 0, h * h / 4, 1.0)
             back = too_long & is_gap & (grows > 0) & (bend < 0)
             flight = jnp.where(back, -1.1 * grows / jnp.where(back, bend, -1.0), h / 2)
@@ -371,12 +372,12 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             t=jnp.where(commit, t1, s.t),
             q=jnp.where(reached, now.frame.q, s.q),
             p=jnp.where(reached, now.p, s.p),
+            side=_where(reached, here, s.side),
             f=jnp.where(reached, jnp.concatenate([now.q_dot, now.p_dot]), s.f),
             stance=_where(reached, moved, s.stance),
             there=_where(reached, there, s.there),
             apart=jnp.where(reached, apart, s.apart),
             g=jnp.where(reached, g, s.g),
-            rates=jnp.where(reached, now.gap_rates, s.rates),
             armed=jnp.where(plain | (s.fresh & active), (s.armed & ~missed) | (g > noise), s.armed),
             exempt=s.exempt & ~(plain & (h > 0)),
             fresh=(s.fresh & ~active) | over_it | sinks,  # behind a jump, all is looked at anew
@@ -395,11 +396,12 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             rejected=s.rejected + (active & ~commit & ~s.fresh),
         )
         # the row that this step is written to
-        row = _row(s.t, s.q, s.p, s.stance)._replace(t_end=t1, p_end=now.p, guard=guard)
+        row = _row(s.t, s.q, s.p, s.stance, s.side)._replace(t_end=t1, before=here, guard=guard)
         fresh_row = s.fresh & event  # an event before any step: the state was put on the constraints just now
         row = row._replace(
             q=jnp.where(fresh_row, new.q, row.q),
             p=jnp.where(fresh_row, new.p, row.p),
+            side=_where(fresh_row, new.side, row.side),
             stance=_where(fresh_row, moved, row.stance),
         )
         new, row = jax.lax.cond(
@@ -440,9 +442,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             slowest = jnp.maximum(rest_speed, jnp.sqrt(2 * jnp.maximum(-pull, 0.0) * hop))
         share, near = (jnp.broadcast_to(x, s.t.shape) for x in (rest_share, touching))
         rule = Rule(slowest, share, s.fastest, near)
-        told, v = lanewise(happen, lanes)(plant, s.t, s.q, now.v, s.stance, s.there, jnp.maximum(guard, 0), rule)
-        momentum = lanewise(lambda plant, q, t, stance, v: plant.momentum(plant.frame(q, t, stance), v), lanes)
-        p = momentum(plant, s.q, s.t, told.stance, v)
+        told, v = lanewise(happen, lanes)(plant, now.frame, now.v, s.stance, s.there, jnp.maximum(guard, 0), rule)
+        p = plant.momentum(now.frame, v)
         touched = of_guard(told.touched, False)
         numbers = np.arange(count).reshape(-1, *(1,) * lanes)
         touched = touched | (numbers == guard)
@@ -480,23 +481,25 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
             contact=pick_(told.contact, row.contact),
             struck=pick_(told.struck, row.struck),
             elastic=pick_(told.elastic, row.elastic),
+            before=row.before._replace(rates=pick_(told.rates, row.before.rates)),
+            impulse=pick_(told.impulse, row.impulse),
             settle=pick_(settle, row.settle),
             jerk=pick_(jerk, row.jerk),
         )
 
     none, no = jnp.zeros(t0.shape, int), jnp.zeros(t0.shape, bool)
-    nothing = jnp.zeros((count, *t0.shape))
+    nothing, still = jnp.zeros((count, *t0.shape)), jnp.zeros((len(plant.names[0]), *t0.shape))
     h0 = 1e-3 * span
     y0 = jnp.concatenate([q0, p0])
     there = (*stance0.where, stance0.s1)
+    resting = Side(still, jnp.zeros_like(t0), jnp.zeros((c, *t0.shape)))
     state = _State(
-        t0, q0, p0, jnp.zeros_like(y0), stance0, there, system.pairs_apart(t0.shape),
-        nothing, jnp.zeros((c, *t0.shape)), nothing > 0,
+        t0, q0, p0, resting, jnp.zeros_like(y0), stance0, there, system.pairs_apart(t0.shape), nothing, nothing > 0,
         jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
         nothing, nothing, none, jnp.zeros_like(t0), jnp.full((c, *t0.shape), -jnp.inf), jnp.zeros((c, *t0.shape)),
         none, no, none, none, none, none, span <= 0,
     )  # fmt: skip
-    first = _row(t0, q0, p0, stance0)
+    first = _row(t0, q0, p0, stance0, resting)
     record = Record.blank(first, options.max_steps, lanes)
     meter = options.meter
 
@@ -512,14 +515,14 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     state, record, progress = jax.lax.while_loop(lambda carry: jnp.any(~carry[0].done), body, (state, record, progress))
     if meter is not None:
         meter.close(progress)
-    final = _row(state.t, state.q, state.p, state.stance)
+    final = _row(state.t, state.q, state.p, state.stance, state.side)
     return Course(record.read(first, lanes), state.steps, final, state.code, state.rejected, state.events)
 
 
-def _row(t: Array, q: Array, p: Array, stance: Stance) -> Row:
+def _row(t: Array, q: Array, p: Array, stance: Stance, side: Side) -> Row:
     """A step that has not been made yet."""
-    none, no = jnp.zeros(t.shape, int), jnp.zeros(stance.on.shape, bool)
-    return Row(t, q, p, stance, t, p, none, none, none, no, no, jnp.zeros_like(t), jnp.zeros_like(t))
+    none, no, zero = jnp.zeros(t.shape, int), jnp.zeros(stance.on.shape, bool), jnp.zeros_like(t)
+    return Row(t, q, p, stance, side, t, side, jnp.zeros_like(side.rates), none, none, none, no, no, zero, zero)
 
 
 def _time_for(way: Array, speed: Array, gain: Array, span: Array) -> Array:
@@ -528,17 +531,15 @@ def _time_for(way: Array, speed: Array, gain: Array, span: Array) -> Array:
     return 2 * way / jnp.maximum(rush, 2 * way / span)
 
 
-def _units(plant: Plant, t: Array, q: Array, stance: Stance, span: Array) -> Array:
+def weights(plant: Plant, frame: Frame, span: Array) -> Array:
     """What one unit of each coordinate and momentum weighs in the error: the size of the mechanism, and what a
     freedom's momentum is at the speed that takes it through that size, or a radian, in the time covered."""
     sizes = plant.problem.system.column_sizes()
-    frame = plant.frame(q, t, stance)
-    u = plant.problem.unknown
-    of_q = jnp.ones_like(q)
-    for j, slot in enumerate(plant.problem.system.layout.slots):
-        if slot >= 0:
-            of_q = of_q.at[slot].set(sizes[j])
-    inertia = jnp.stack([frame.M[j, j] for j in u]) if len(u) else jnp.zeros((0, *t.shape))
+    u, slots = plant.problem.unknown, np.array(plant.problem.system.layout.slots, dtype=int)
+    owner = np.full(frame.q.shape[0], len(slots))
+    owner[slots[slots >= 0]] = np.flatnonzero(slots >= 0)
+    of_q = pick(jnp.concatenate([sizes, jnp.ones_like(sizes[:1])]), owner)
+    inertia = pick(jnp.sum(frame.M * wide(np.eye(len(slots)), span.ndim), 1), u)
     largest = jnp.max(inertia * plant.columns**2, 0, initial=0.0)
     inertia = jnp.maximum(inertia, 1e-3 * largest / plant.columns**2)
     inertia = jnp.where(inertia > 0, inertia, 1.0)

@@ -145,9 +145,8 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
 
     finest, around = jnp.zeros(()), (jnp.zeros(()), jnp.zeros(()))
     if problem.mode is not None:
-        X0 = problem.system.poses(q0)
-        finest, _ = problem.system.finest(X0)
-        around = problem.system.around(X0)
+        finest, _ = problem.system.finest
+        around = problem.system.around
 
     def newton(problem: Problem, q: Array, turns: Turns, t: Array) -> tuple[Array, Array, Array]:
         """The correction of the position, the velocity, and the Jacobian there, as far as it can be singular."""

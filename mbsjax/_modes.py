@@ -109,7 +109,9 @@ def watch(
     assert mode is not None
     far = system.size
     X, active = system.poses(q), mode.active
-    near, ends, places, there, outside = system.sights(X, (mode.e1, mode.e2, mode.s1, mode.s2), active, *apart)
+    here = system.meet(X, (mode.e1, mode.e2, mode.s1, mode.s2))
+    where = (mode.e1, mode.e2, here.s1, here.s2)
+    near, ends, places, there, outside = system.sights(X, where, active, *apart)
     near = jnp.where(near < far, near, far)
     speed = jnp.take_along_axis(v / system.column_sizes(), mode.rests, 0) * span
     numbers = np.arange(len(system.layout.holds)).reshape(-1, *(1,) * mode.owner.ndim)

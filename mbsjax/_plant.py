@@ -53,6 +53,7 @@ class Frame(NamedTuple):
     drift: Array  # C v + drift = 0
     residual: Array
     gaps: Array  # of all contacts, on their present elements
+    spots: tuple[Array, Array]  # the local coordinates there
     slopes: Array
     inertia: AbstractInertia
     M: Array
@@ -150,23 +151,35 @@ class Plant(eqx.Module):
         drift = jnp.zeros_like(r)
         if problem.gauges:
             drift = jnp.concatenate([drift[: len(r) - len(problem.gauges)], problem.drift(t)])
-        gaps, slopes = jnp.zeros((0, *t.shape)), jnp.zeros((0, S.shape[1], *t.shape))
-        if self.laws:
-            gaps, slopes = system.slopes(X, S, stance)
-            rigid = np.flatnonzero(self.rigid)
-            on = pick(stance.on, rigid)
-            r = jnp.concatenate([r, jnp.where(on, pick(gaps, rigid), 0.0)])
-            C = jnp.concatenate([C, jnp.where(on[:, None], pick(slopes, rigid), 0.0)])
-            drift = jnp.concatenate([drift, jnp.zeros((len(rigid), *t.shape))])
-        return (S, C, drift, slopes), (X, r, gaps)
+        r, C, drift, gaps, spots, slopes = self._touching(X, S, stance, r, C, drift)
+        return (S, C, drift, slopes), (X, r, gaps, spots)
+
+    def _touching(self, X: AbstractPose, S: Array, stance: Stance, r: Array, C: Array, drift: Array):
+        """Residuals, rows and drift of loops and gauges with those of the contacts behind; gaps, places, slopes."""
+        zero = jnp.zeros((0, *r.shape[1:]))
+        if not self.laws:
+            return r, C, drift, zero, (zero, zero), jnp.zeros((0, *S.shape[1:]))
+        gaps, slopes, spots = self.problem.system.slopes(X, S, stance)
+        rigid = np.flatnonzero(self.rigid)
+        on = pick(stance.on, rigid)
+        r = jnp.concatenate([r, jnp.where(on, pick(gaps, rigid), 0.0)])
+        C = jnp.concatenate([C, jnp.where(on[:, None], pick(slopes, rigid), 0.0)])
+        return r, C, jnp.concatenate([drift, jnp.zeros_like(on, drift.dtype)]), gaps, spots, slopes
+
+    def touching(self, frame: Frame, stance: Stance) -> Frame:
+        """The same position with its contacts in another stance."""
+        m = frame.C.shape[0] - int(self.rigid.sum())
+        held = (frame.residual[:m], frame.C[:m], frame.drift[:m])
+        r, C, drift, gaps, spots, slopes = self._touching(frame.X, frame.S, stance, *held)
+        return frame._replace(residual=r, C=C, drift=drift, gaps=gaps, spots=spots, slopes=slopes)
 
     @once
     def _frame(self, q: Array, parts: tuple, more: tuple) -> Frame:
-        (S, C, drift, slopes), (X, r, gaps) = parts, more
+        (S, C, drift, slopes), (X, r, gaps, spots) = parts, more
         I = self.inertia.seen(X)  # noqa: E741
         F = I.gathered(np.abs(self.problem.system.layout.paths)).momentum(S)
         M = symmetric(S, F, *self._outboard)
-        return Frame(q, X, S, C, drift, r, gaps, slopes, I, M)
+        return Frame(q, X, S, C, drift, r, gaps, spots, slopes, I, M)
 
     def frame(self, q: Array, t: Array, stance: Stance) -> Frame:
         """A position."""
@@ -196,15 +209,18 @@ class Plant(eqx.Module):
     def project(self, q: Array, t: Array, stance: Stance) -> Array:
         """q put back on the constraints, by one Newton step: good where it is off by an integration error."""
         q = self.problem.place(self.problem.system.retract(q, jnp.zeros((len(self.names[0]), *t.shape))), t)
-        (_, C, _, _), (_, r, _) = self._geometry(q, t, stance)
+        (_, C, _, _), (_, r, _, _) = self._geometry(q, t, stance)
+        return self.problem.system.retract(q, self.way_back(C, r, stance))
+
+    def way_back(self, C: Array, r: Array, stance: Stance) -> Array:
+        """The shortest move of the freedoms onto the constraints, where their rows are C and their residuals r."""
         if C.shape[0] == 0:
-            return q
+            return jnp.zeros((len(self.names[0]), *r.shape[1:]))
         u, D, rows = self.problem.unknown, self.columns, self.row_sizes
         J = pick(C, u, 1) * D[None] / rows[:, None]
         J = jax.lax.stop_gradient(J)
         y = shortest(J, self.idle(stance), self._pattern[1])((r / rows)[:, None])[:, 0]
-        d = self.spread(-y * D, jnp.zeros((len(self.problem.columns), *t.shape)))
-        return self.problem.system.retract(q, d)
+        return self.spread(-y * D, jnp.zeros((len(self.problem.columns), *r.shape[1:])))
 
     # motion -----------------------------------------------------------------------------------------------------------
 

@@ -1,44 +1,53 @@
 """The derivatives of a simulation: the recorded steps, made again as a plain scan."""
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
 from ._impact import bouncing_time, impulses, meeting, struck_velocity
-from ._loop import Course, Options, Row, field, guard_value
-from ._plant import Plant, Stance
+from ._loop import Course, Options, Row, Side, guard_value, look, side_of
+from ._plant import Instant, Plant, Stance
 from ._precision import is_concrete
 from ._stepper import step
 from ._trees import frozen
 
 
-def advance(plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array, options: Options):
+def advance(plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array, options: Options) -> Instant:
     """What holds at t1, after one step from t."""
-    y = jnp.concatenate([q, p])
-    y = step(options.solver, field, (plant, stance), t, t1 - t, y, None, "bounded").y
-    q = plant.project(y[: q.shape[0]], t1, stance)
-    return plant.instant(t1, q, y[q.shape[0] :], stance)
+    y, still = jnp.concatenate([q, p]), jnp.zeros(len(plant.names[0]))
+    made = step(options.solver, look, (plant, stance), t, t1 - t, y, None, still, middle=False, scan_kind="bounded")
+    return jax.tree_util.tree_map(lambda x: x[0], made.seen)
+
+
+class Trail(NamedTuple):
+    """Where each step begins, then where the last one ends; what ended each: on a first axis."""
+
+    t: Array
+    q: Array
+    p: Array
+    approach: Array  # speeds at which contacts closed
+    side: Side
+    before: Side
+    impulse: Array
+    settle: Array  # how long the bouncing still lasts that an event sums up
 
 
 @eqx.filter_custom_jvp
-def starts(plant: Plant, t: Array, q: Array, p: Array, *, course: Course, options: Options):
-    """Where each step begins (t, q, p, speeds of approach), then where the last one ends; the momenta before what
-    ended each, and how long the bouncing still lasts that it sums up: as recorded, with the derivatives of `_replay`.
-    Who asks for no derivatives does not pay for them."""
+def trail(plant: Plant, t: Array, q: Array, p: Array, *, course: Course, options: Options) -> Trail:
+    """As recorded, with the derivatives of `_replay`. Who asks for no derivatives does not pay for them."""
     rows, last = course.rows, course.last
-    n = rows.t.shape[0]
-    parts = [
-        jnp.concatenate([x, y[None]])
-        for x, y in ((rows.t, last.t), (rows.q, last.q), (rows.p, last.p), (rows.stance.approach, last.stance.approach))
-    ]
-    parts = [x.at[course.count].set(x[n]) for x in parts]
-    return (*parts, rows.p_end, rows.settle)
+    on = lambda x, y: jnp.concatenate([x, y[None]]).at[course.count].set(y)
+    t, q, p = (on(x, y) for x, y in zip(rows[:3], last[:3]))
+    approach, side = on(rows.stance.approach, last.stance.approach), jax.tree_util.tree_map(on, rows.side, last.side)
+    return Trail(t, q, p, approach, side, rows.before, rows.impulse, rows.settle)
 
 
-@starts.def_jvp
-def _starts_jvp(primals, tangents, *, course: Course, options: Options):
-    found = starts(*primals, course=course, options=options)
+@trail.def_jvp
+def _trail_jvp(primals, tangents, *, course: Course, options: Options):
+    found = trail(*primals, course=course, options=options)
     n = course.rows.t.shape[0]
     used = n
     if is_concrete(course.count):  # steps that were not made need no replay
@@ -47,7 +56,7 @@ def _starts_jvp(primals, tangents, *, course: Course, options: Options):
     _, slopes = _replay_jvp(primals, tangents, rows, course.last, course.count, options)
     # what depends on nothing that has a tangent, as speeds of approach where there are no contacts, has none
     padded = lambda x: jnp.concatenate([x, jnp.zeros((n - used, *x.shape[1:]))])
-    return found, tuple(None if x is None else padded(x) for x in slopes)
+    return found, jax.tree_util.tree_map(padded, slopes)
 
 
 @eqx.filter_jit
@@ -56,16 +65,16 @@ def _replay_jvp(primals, tangents, rows: Row, last: Row, count: Array, options: 
     return eqx.filter_jvp(again, primals, tangents)
 
 
-def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, count: Array, options: Options):
-    """The same, from the equations that hold in each step.
+def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, count: Array, options: Options) -> Trail:
+    """`trail`, from the equations that hold in each step.
 
-    The date of an event is where its guard is zero: one Newton correction from where it was located carries its
-    derivatives; the search for it carries none.
+    The date of an event is where its guard is zero: two Newton corrections from where it was located carry its first
+    and second derivatives; the search for it carries none.
     """
     n = rows.t.shape[0]
     used = jnp.arange(n) < count
     later = lambda x, y: jnp.concatenate([x[1:], y[None]]).at[count - 1].set(y)
-    after = jax.tree_util.tree_map(later, rows.stance, last.stance)
+    thens = jax.tree_util.tree_map(later, rows.stance, last.stance)
 
     led = jnp.concatenate([jnp.zeros(1, bool), rows.guard[:-1] < 0])  # whether the step before ended without an event
 
@@ -81,49 +90,68 @@ def _replay(plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, co
         now, t_now = advance(plant, t, q, p, stance, t1, options), t1
 
         def dated(_):
-            q1, rates = now.frame.q, (now.q_dot, now.p_dot)
+            here, rates = (t1, now.frame.q, now.p), (jnp.ones(()), now.q_dot, now.p_dot)
 
-            def guard(s: Array) -> Array:
-                later = plant.instant(t1 + s, q1 + rates[0] * s, now.p + rates[1] * s, stance)
-                return guard_value(plant, t1 + s, later, stance, then, row.guard)
+            def seen(plant: Plant, stance: Stance, t: Array, q: Array, p: Array):
+                later = plant.instant(t, q, p, stance)
+                return guard_value(plant, t, later, stance, then, row.guard), (jnp.ones(()), later.q_dot, later.p_dot)
 
-            value, rate = jax.jvp(guard, (jnp.zeros(()),), (jnp.ones(()),))
-            lag = -(value - frozen(value)) / jnp.where(rate != 0, frozen(rate), 1.0)
-            return q1 + rates[0] * lag, now.p + rates[1] * lag, t1 + lag
+            fixed, here_, rates_ = frozen(((plant, stance), here, rates))
+            _, (rate, bends) = jax.jvp(lambda *x: seen(*fixed, *x), here_, rates_)
+            rate = jnp.where(rate != 0, rate, 1.0)
+            after = lambda s: [x + (v + a * s / 2) * s for x, v, a in zip(here, rates, bends)]
 
+            def correct(s: Array, _: None) -> tuple[Array, None]:
+                value = seen(plant, stance, *after(s))[0]
+                return s - (value - frozen(value)) / rate, None
+
+            lag, _ = jax.lax.scan(correct, jnp.zeros(()), None, length=2)
+            t, q, p = after(lag)
+            return q, p, t
+
+        q1, p1 = now.frame.q, now.p
+        side = before = side_of(now.frame, now.v, now.gap_rates)
+        after = q1, p1, approach, side, before, jnp.zeros_like(approach), jnp.zeros(())
         if options.watching:
-            q1, p1, t1 = jax.lax.cond(located, dated, lambda _: (now.frame.q, now.p, t1), None)
-        else:
-            q1, p1 = now.frame.q, now.p
-        p_end, settle = p1, jnp.zeros(())
-        if plant.laws:
+            q1, p1, t1 = jax.lax.cond(located, dated, lambda _: (q1, p1, t1), None)
 
             def blown(_):
                 frame = plant.frame(q1, t1, stance)
                 v = plant.velocity(frame, plant.solver(frame, stance), p1, t1)
-                met = meeting(plant, t1, q1, v, then)
+                if not plant.laws:
+                    side = side_of(frame, v, approach)
+                    return q1, p1, approach, side, side, approach, jnp.zeros(())
+                met = meeting(plant, frame, v, then)
                 pi = impulses(met, plant.restitution, row.struck, row.elastic)
-                v = struck_velocity(plant, met, v, pi)
                 soft = then.on & ~stance.on & ~jnp.asarray(plant.rigid)
-                approach1 = jnp.where(soft, -met.rates, approach)
-                q2 = plant.project(q1, t1, then)
-                frame = plant.frame(q2, t1, then)
-                p2 = plant.momentum(frame, v)
-                # onto the contacts that have closed
-                v = plant.velocity(frame, plant.solver(frame, then), p2, t1)
                 k = jnp.clip(row.contact, 0, len(plant.laws) - 1)
                 e, pull = plant.restitution[k], now.gap_rates_dot[k] + row.jerk * (t1 - t_now)
                 left = bouncing_time(-e * met.rates[k], pull, row.jerk, e, jnp.inf)
-                return q2, plant.momentum(frame, v), approach1, jnp.where(row.settle > 0, left, 0.0)
+                # onto the contacts that have closed
+                p2, held = plant.momentum(frame, struck_velocity(plant, met, v, pi)), met.frame
+                v2 = plant.velocity(held, plant.solver(held, then), p2, t1)
+                return (
+                    q1,
+                    plant.momentum(frame, v2),
+                    jnp.where(soft, -met.rates, approach),
+                    side_of(frame, v2, held.slopes @ v2),
+                    side_of(frame, v, met.rates),
+                    pi,
+                    jnp.where(row.settle > 0, left, 0.0),
+                )
 
-            q1, p1, approach, settle = jax.lax.cond(
-                there & (row.guard >= 0), blown, lambda _: (q1, p1, approach, settle), None
-            )
-        keep = lambda x, y: jnp.where(there, x, y)
-        carry = keep(t1, carry[0]), keep(q1, carry[1]), keep(p1, carry[2]), keep(approach, carry[3])
-        return carry, (*carry, p_end, settle)
+            after = jax.lax.cond(there & (row.guard >= 0), blown, lambda _: (q1, p1, *after[2:]), None)
+        q1, p1, approach, *told = after
+        carry = jax.tree_util.tree_map(lambda x, y: jnp.where(there, x, y), (t1, q1, p1, approach), carry)
+        return carry, (*carry, *told)
 
     begin = (t, q, p, rows.stance.approach[0])
-    _, (ts, qs, ps, approaches, p_ends, settles) = jax.lax.scan(jax.checkpoint(one), begin, (rows, after, used, led))  # pyright: ignore
-    several = ((t, ts), (q, qs), (p, ps), (begin[3], approaches))
-    return (*(jnp.concatenate([x[None], y]) for x, y in several), p_ends, settles)
+    _, (*begins, side, before, impulse, settle) = jax.lax.scan(
+        jax.checkpoint(one),  # pyright: ignore
+        begin,
+        (rows, thens, used, led),
+    )
+    on = lambda x, y: jnp.concatenate([x[None], y])
+    side = jax.tree_util.tree_map(lambda x, y: on(jax.lax.stop_gradient(x[0]), y), rows.side, side)
+    t, q, p, approach = (on(x, y) for x, y in zip(begin, begins))
+    return Trail(t, q, p, approach, side, before, impulse, settle)

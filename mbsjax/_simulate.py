@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import diffrax
 import equinox as eqx
@@ -12,17 +12,19 @@ import numpy as np
 from jaxtyping import Array
 
 from ._drive import problem as make_problem
-from ._impact import TOUCHING, impulses, meeting
-from ._loop import CODES, REST, Course, Options, run
+from ._groups import SE2
+from ._impact import TOUCHING
+from ._loop import CODES, REST, Course, Options, Side, run, weights
 from ._mechanism import Mechanism
 from ._modes import EVENTS
-from ._plant import Instant, Plant, Stance, plant as make_plant
+from ._plant import Frame, Plant, Stance, plant as make_plant
 from ._precision import as_float, is_concrete
-from ._replay import advance, starts
+from ._profile.closest import Pairing
+from ._replay import Trail, advance, trail
 from ._results import RESULTS
 from ._solution import Log, Solution, Stats
-from ._start import check_start, overlapping
-from ._state import State, first_stance, state
+from ._start import around, check_start, overlapping
+from ._state import State, active_contacts, first_stance, state
 from ._stepper import Chord
 from ._trees import frozen
 from ._trigger import Trigger
@@ -119,11 +121,13 @@ def simulate(
         raise ValueError(f'`impacts` must be "together" or "in turn", got {impacts!r}')
     near = TOUCHING if impacts == "together" else 0.0
     limits = [*(as_float(x, f"`{name}`") for name, x in given), jnp.asarray(share), jnp.asarray(near)]
+    opened = _opening(plant, active_contacts(mech), state0, t1)
     looking = throw and is_concrete(plant, state0, ts, t1)
     if looking:
-        check_begin(mech, plant, state0)
-        check_start(mech, state0.q)
-    found: Any = _simulate(plant, _flags(mech), state0, ts, t1, jnp.stack(limits), options)
+        _check_state(mech, plant, state0, opened)
+        if opened.around is not None:
+            check_start(mech, *opened.around)
+    found: Any = _simulate(plant, state0.t, opened, ts, t1, jnp.stack(limits), options)
     sol = Solution(mech, plant, ts, *found)  # pyright: ignore
     if looking:
         for event in sol.events.list(mech, triggers):
@@ -157,15 +161,62 @@ def _with_tolerances(solver: Any, rtol: Any, atol: Any) -> Any:
     return eqx.tree_at(lambda s: s.root_finder, solver, finder)
 
 
-def _flags(mech: Mechanism) -> tuple[bool, ...]:
-    return tuple(contact.active for contact in mech.contacts)
+class _Opening(NamedTuple):
+    """Where a simulation begins."""
+
+    stance: Stance
+    q: Array  # position and
+    p: Array  # momenta, put on the constraints,
+    off: Array  # by how much they miss these, in parts of the mechanism's size,
+    units: Array  # and what one unit of them weighs
+    given: Frame  # the position as it was given,
+    rate: Array  # and how fast the constraints would be left
+    around: tuple[Pairing, SE2] | None  # what is around the contacts,
+    clear: Array  # and whether they are open
 
 
-def check_begin(mech: Mechanism, plant: Plant, state0: State) -> None:
+@eqx.filter_jit
+def _opening(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> _Opening:
+    system, t = plant.problem.system, state0.t
+    plant_, q_ = frozen((plant, state0.q))
+    near = around(plant_.problem.system, q_) if plant.laws else None
+    stance = first_stance(plant_, active, q_, None if near is None else near[0])
+    clear = jnp.ones((), bool)
+    if near is not None:
+        clear = ~overlapping(near[0], plant_.problem.system.size, stance.on | ~jnp.asarray(plant.rigid))
+
+    def put_back(q: Array, _: None) -> tuple[Array, Frame]:
+        frame = plant.frame(q, t, stance)
+        return system.retract(frame.q, plant.way_back(frame.C, frame.residual, stance)), frame
+
+    q = system.retract(state0.q, jnp.zeros_like(state0.v))
+    _, frames = jax.lax.scan(put_back, q, None, length=2)
+    given, frame = (jax.tree_util.tree_map(lambda x, k=k: x[k], frames) for k in (0, 1))
+    v = plant.velocity(frame, plant.solver(frame, stance), plant.momentum(frame, state0.v), t)
+    p = plant.momentum(frame, v)
+    off = jnp.max(jnp.abs(frozen(frame.residual) / plant.row_sizes), initial=0.0)
+    if stance.side.shape[0]:
+        stance = stance._replace(side=_sides(*frozen((plant, t, frame.q, p, stance, t1))))
+    units, given, rate = frozen((weights(plant, frame, t1 - t), given, given.C @ state0.v + given.drift))
+    return _Opening(stance, frame.q, p, off, units, given, rate, near, clear)
+
+
+def _sides(plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array) -> Array:
+    """On which sides the switches are."""
+    now = plant.instant(t, q, p, stance)
+    values = plant.switches(t, q, now.v, now.frame)
+    # on its very edge, the side is that of a moment later
+    s = 1e-7 * (t1 - t)
+    later = q + s * now.q_dot
+    there = plant.frame(later, t + s, stance)
+    onward = plant.switches(t + s, later, now.v + s * now.a, there)
+    return jnp.where(jnp.where(jnp.abs(values) < 1e-12, onward, values) >= 0, 1.0, -1.0)
+
+
+def _check_state(mech: Mechanism, plant: Plant, state0: State, opened: _Opening) -> None:
     """Raises where a state is off the constraints, saying how far, and where an inertia is missing, naming a
     coordinate."""
-    stance = first_stance(plant, _flags(mech), state0.q)
-    frame, rate, v_d = _begin_values(plant, state0, stance)
+    frame, rate, v_d = opened.given, opened.rate, plant.driven(state0.t)[0]
     rows = np.asarray(plant.row_sizes)
     off = np.abs(np.asarray(frame.residual)) / rows
     if off.size and off.max() > 1e-6:
@@ -199,157 +250,103 @@ def check_begin(mech: Mechanism, plant: Plant, state0: State) -> None:
         )
 
 
-@eqx.filter_jit
-def _begin_values(plant: Plant, state0: State, stance: Stance):
-    frame = plant.frame(state0.q, state0.t, stance)
-    return frame, frame.C @ state0.v + frame.drift, plant.driven(state0.t)[0]
-
-
-def _simulate(
-    plant: Plant, active: tuple[bool, ...], state0: State, ts: Array, t1: Array, limits: Array, options: Options
-):
-    stance = frozen(_first(plant, active, state0, t1))
-    q, p, off = _begin(plant, state0, stance)
-    plant_, t_, q_, p_, t1_, limits_ = frozen((plant, state0.t, q, p, t1, limits))
-    course = _course(plant_, t_, q_, p_, stance, t1_, limits_, options)
-    begins = starts(plant, state0.t, q, p, course=course, options=options)
-    *told, stopped, code, stats = _told(plant, begins, course, ts, options)
-    here = _clear(plant, frozen(state0.q), stance)
-    code = RESULTS.where(here, code, RESULTS.overlapping)
-    code = RESULTS.where(off < 1e-6, code, RESULTS.not_assembled)
-    stopped = jnp.where(here & (off < 1e-6), stopped, state0.t)
+def _simulate(plant: Plant, t0: Array, opened: _Opening, ts: Array, t1: Array, limits: Array, options: Options):
+    plant_, t0_, opened_, t1_, limits_ = frozen((plant, t0, opened, t1, limits))
+    course = _course(plant_, t0_, opened_, t1_, limits_, options)
+    found = trail(plant, t0, opened.q, opened.p, course=course, options=options)
+    *told, stopped, code, stats = _told(plant, found, course, ts, options)
+    assembled = opened.off < 1e-6
+    code = RESULTS.where(opened.clear, code, RESULTS.overlapping)
+    code = RESULTS.where(assembled, code, RESULTS.not_assembled)
+    stopped = jnp.where(opened.clear & assembled, stopped, t0)
     return (*told, stopped, code, stats)
 
 
 @eqx.filter_jit
-def _clear(plant: Plant, q: Array, stance: Stance) -> Array:
-    return ~overlapping(plant.problem.system, q, stance.on | ~jnp.asarray(plant.rigid))
+def _course(plant: Plant, t: Array, opened: _Opening, t1: Array, limits: Array, options: Options) -> Course:
+    return run(plant, (t, opened.q, opened.p, opened.stance, opened.units), t1, limits, options)
 
 
 @eqx.filter_jit
-def _first(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> Stance:
-    stance = first_stance(plant, active, state0.q)
-    if not stance.side.shape[0]:
-        return stance
-    q, p, _ = _begin(plant, state0, stance)
-    now = plant.instant(state0.t, q, p, stance)
-    values = plant.switches(state0.t, q, now.v, now.frame)
-    # on its very edge, the side is that of a moment later
-    s = 1e-7 * (t1 - state0.t)
-    later = q + s * now.q_dot
-    there = plant.frame(later, state0.t + s, stance)
-    onward = plant.switches(state0.t + s, later, now.v + s * now.a, there)
-    return stance._replace(side=jnp.where(jnp.where(jnp.abs(values) < 1e-12, onward, values) >= 0, 1.0, -1.0))
-
-
-@eqx.filter_jit
-def _begin(plant: Plant, state0: State, stance: Stance) -> tuple[Array, Array, Array]:
-    """Position and momenta, put on the constraints, and by how much they miss these, in parts of the mechanism's
-    size."""
-    q = plant.project(state0.q, state0.t, stance)
-    frame = plant.frame(q, state0.t, stance)
-    v = plant.velocity(frame, plant.solver(frame, stance), plant.momentum(frame, state0.v), state0.t)
-    off = jnp.max(jnp.abs(frozen(frame.residual) / plant.row_sizes), initial=0.0)
-    return frame.q, plant.momentum(frame, v), off
-
-
-@eqx.filter_jit
-def _course(
-    plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array, limits: Array, options: Options
-) -> Course:
-    return run(plant, (t, q, p, stance), t1, limits, options)
-
-
-@eqx.filter_jit
-def _told(plant: Plant, begins: tuple, course: Course, ts: Array, options: Options):
+def _told(plant: Plant, found: Trail, course: Course, ts: Array, options: Options):
     """Outputs and events, each from the step that it is in."""
-    t_at, q_at, p_at, approach, *_ = begins
     rows, last, count = course.rows, course.last, course.count
     n = rows.t.shape[0]
     stances = jax.tree_util.tree_map(
         lambda x, y: jnp.concatenate([x, y[None]]).at[count].set(y), rows.stance, last.stance
     )
-    stances = stances._replace(approach=approach)
-    known = jnp.where(jnp.arange(n + 1) <= count, frozen(t_at), jnp.inf)
+    stances = stances._replace(approach=found.approach)
+    known = jnp.where(jnp.arange(n + 1) <= count, frozen(found.t), jnp.inf)
+    begins = (found.t, found.q, found.p, stances)
 
     def output(t: Array):
         k = jnp.clip(jnp.searchsorted(known, frozen(t), side="right") - 1, 0, count)
         alive = t <= frozen(last.t)
-        stance = jax.tree_util.tree_map(lambda x: x[k], stances)
-        t = jnp.where(alive, t, t_at[k])
-        now = advance(plant, t_at[k], q_at[k], p_at[k], stance, t, options)
+        t_k, q, p, stance = jax.tree_util.tree_map(lambda x: x[k], begins)
+        t = jnp.where(alive, t, t_k)
+        now = advance(plant, t_k, q, p, stance, t, options)
         kinetic, potential = plant.energies(t, now.frame, now.v, stance)
         residual = jnp.max(jnp.abs(now.frame.residual), initial=0.0)
         values = (now.frame.q, now.v, now.a, now.p, now.press, now.drive, kinetic, potential, residual)
-        return tuple(jnp.where(alive, x, jnp.nan) for x in values), _seen(plant, now, stance)
+        return tuple(jnp.where(alive, x, jnp.nan) for x in values), stance
 
     outputs, stance = jax.vmap(output)(ts)
 
-    log = _log(plant, begins, stances, course, options)
+    log = _log(plant, found, stances, course, options)
     code = RESULTS.successful
     for i, name in enumerate(CODES):
         code = RESULTS.where(course.code == i, getattr(RESULTS, "successful" if name == "stopped" else name), code)
-    stopped = jnp.where(course.code > 0, t_at[count], jnp.inf)
+    stopped = jnp.where(course.code > 0, found.t[count], jnp.inf)
     stats = Stats(count, course.rejected, course.events)
     return (*outputs, stance, log, stopped, code, stats)
 
 
-def _log(plant: Plant, begins: tuple, stances: Stance, course: Course, options: Options) -> Log:
+def _log(plant: Plant, found: Trail, stances: Stance, course: Course, options: Options) -> Log:
     """The events, each at the end of its step: what happened to its contact, switch or trigger, then what became of
     other contacts because of it."""
-    t_at, q_at, p_at, _, p_end, settle = begins
-    rows, n, c = course.rows, course.rows.t.shape[0], len(plant.laws)
-    nv, nq = len(plant.names[0]), q_at.shape[1]
+    rows, n, c, size = course.rows, course.rows.t.shape[0], len(plant.laws), options.max_events
     if not options.watching:
-        none, zero = jnp.zeros(0, int), jnp.zeros
-        pairs, two = jnp.zeros((0, 2), int), zero((0, 2))
-        states = (zero((0, nq)), zero((0, nv)), zero((0, nv)), zero((0, c)), two, two, zero((0, c)) > 0)
-        return Log(zero(0), jnp.zeros((), int), none, none, pairs, pairs, *states)
+        none, two = jnp.zeros(0, int), jnp.zeros((0, 2))
+        pairs, q, v, impulse = two.astype(int), found.q[:0], found.side.v[:0], found.impulse[:0]
+        return Log(found.t[:0], jnp.zeros((), int), none, none, pairs, pairs, q, v, v, impulse, two, two, impulse > 0)
     happened = (jnp.arange(n) < course.count) & (rows.guard >= 0)
     others = (stances.on[1:] != stances.on[:-1]) & (jnp.arange(c) != rows.contact[:, None])
     every = happened[:, None] & jnp.concatenate([happened[:, None], others], 1)
-    (which,) = jnp.nonzero(every.reshape(-1), size=options.max_events, fill_value=n * (c + 1))
+    (which,) = jnp.nonzero(every.reshape(-1), size=size, fill_value=n * (c + 1))
     there = which < n * (c + 1)
     k, other = jnp.where(there, which // (c + 1), 0), which % (c + 1) - 1
-
-    def event(k: Array, other: Array, there: Array):
-        before, after = (jax.tree_util.tree_map(lambda x, j=j: x[j], stances) for j in (k, k + 1))
-        t, q = t_at[k + 1], q_at[k + 1]
-        kind, whose = rows.kind[k], jnp.where(other < 0, rows.contact[k], other)
-        contact = jnp.clip(whose, 0, max(c - 1, 0))
-
-        def side(stance: Stance, p: Array) -> tuple[Array, Array]:
-            frame = plant.frame(q, t, stance)
-            v = plant.velocity(frame, plant.solver(frame, stance), p, t)
-            return v, jnp.sum(v * (frame.M @ v)) / 2
-
-        both = jax.tree_util.tree_map(lambda *x: jnp.stack(x), before, after)
-        v, energies = jax.vmap(side)(both, jnp.stack([p_end[k], p_at[k + 1]]))
-        speeds, pi = jnp.zeros(2), jnp.zeros(c)
-        pairs = jnp.zeros((2, 2), int)
-        if c:
-            met = meeting(plant, t, q, v[0], after)
-            pi = impulses(met, plant.restitution, rows.struck[k], rows.elastic[k])
-            speeds = (v @ met.frame.slopes.T)[:, contact]
-            pairs = jnp.stack([jnp.stack([s.e1[contact], s.e2[contact]]) for s in (before, after)])
-            made = jnp.where(after.on[contact], EVENTS.index("closed"), EVENTS.index("released"))
-            kind = jnp.where(other < 0, kind, made)
-            # bouncing that is summed up ends a little later
-            t = t + settle[k]
-            q = plant.problem.place(plant.problem.system.retract(q, v[1] * settle[k]), t)
-        told = (q, *v, pi, speeds, energies)
-        told = tuple(jnp.where(there, x, 0.0) for x in told)
-        date = jnp.where(there, t, jnp.inf)
-        return date, kind, jnp.where(there, whose, -1), pairs[0], pairs[1], *told, after.on & there
-
-    dates, kind, contact, *rest = jax.vmap(event)(k, other, there)
-    return Log(dates, jnp.sum(there), kind, contact, *rest)
-
-
-def _seen(plant: Plant, now: Instant, stance: Stance) -> Stance:
-    """Where the contacts are: of the open ones, the closest elements."""
-    if not plant.laws:
-        return stance
-    system, X, where = frozen((plant.problem.system, now.frame.X, stance.where))
-    e1, e2, s1, s2 = system.sights(X, where, stance.on)[2]
-    return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)
+    row, before = jax.tree_util.tree_map(lambda x: x[k], (rows, found.before))
+    after: Side = jax.tree_util.tree_map(lambda x: x[k + 1], found.side)
+    whose, active = jnp.where(other < 0, row.contact, other), stances.on[k + 1]
+    t, q, kind = found.t[k + 1], found.q[k + 1], row.kind
+    speeds, pairs = jnp.zeros((size, 2)), jnp.zeros((2, size, 2), int)
+    if c:
+        mine = jnp.clip(whose, 0, c - 1)[:, None]
+        of_mine = lambda x: jnp.take_along_axis(x, mine, 1)[:, 0]
+        speeds = jnp.stack([of_mine(x.rates) for x in (before, after)], 1)
+        pairs = jnp.stack([jnp.stack([of_mine(x[j]) for x in (stances.e1, stances.e2)], 1) for j in (k, k + 1)])
+        made = jnp.where(of_mine(active), EVENTS.index("closed"), EVENTS.index("released"))
+        kind = jnp.where(other < 0, kind, made)
+        # bouncing that is summed up ends a little later
+        problem, later = plant.problem, found.settle[k]
+        t = t + later
+        on = lambda q, v, s, t: problem.place(problem.system.retract(q, v * s), t)
+        q = jax.vmap(on)(q, after.v, later, t)
+    energies = jnp.stack([before.kinetic, after.kinetic], 1)
+    states = (q, before.v, after.v, found.impulse[k], speeds, energies)
+    q, v_before, v_after, impulse, speeds, energies = (jnp.where(there[:, None], x, 0.0) for x in states)
+    return Log(
+        t=jnp.where(there, t, jnp.inf),
+        count=jnp.sum(there),
+        kind=kind,
+        contact=jnp.where(there, whose, -1),
+        before=pairs[0],
+        after=pairs[1],
+        q=q,
+        v_before=v_before,
+        v_after=v_after,
+        impulse=impulse,
+        speed=speeds,
+        energy=energies,
+        active=active & there[:, None],
+    )

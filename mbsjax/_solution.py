@@ -21,6 +21,7 @@ from ._results import RESULTS
 from ._run import AbstractRun
 from ._system import second
 from ._touch import Touch
+from ._trees import frozen
 
 
 class ContactForce(NamedTuple):
@@ -140,11 +141,17 @@ class Solution(AbstractRun):
     kinetic: Float[Array, " times"]
     potential: Float[Array, " times"]
     residual: Float[Array, " times"]
-    stance: Stance
+    held: Stance  # that of the step which each output is in
     events: Log
     stopped_at: Float[Array, ""]
     result: RESULTS
     stats: Stats
+
+    @property
+    @lane_by_lane
+    def stance(self) -> Stance:
+        """Which contacts are active, and where they are: an open one on its closest elements."""
+        return _located(*frozen((self.plant, self.q, self.held))) if self.mech.contacts else self.held
 
     @lane_by_lane
     def contact(self, name: str) -> ContactForce:
@@ -226,6 +233,12 @@ def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Arr
     each = jax.vmap(along)(q, v, a)
     ends = tuple(tuple(y[k : len(ts) - 1 + k] for y in each) for k in (0, 1))
     return jax.vmap(one)(ts[:-1], jnp.diff(ts), ends, parts)
+
+
+@eqx.filter_jit
+def _located(plant: Plant, q: Array, held: Stance) -> Stance:
+    system = plant.problem.system
+    return jax.vmap(lambda q, stance: system.located(system.poses(q), stance))(q, held)
 
 
 @eqx.filter_jit

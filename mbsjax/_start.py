@@ -1,31 +1,40 @@
 """Whether a motion can begin where it is to begin: bodies that do not interpenetrate, contacts that are possible."""
 
-import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from ._groups import SE2, AbstractPose
 from ._joint.contact import Contact
 from ._mechanism import Mechanism
 from ._profile.closest import Pairing
 from ._profile.profile import Profile, sampled
-from ._system import System, system
+from ._system import System
+from ._touch import Touch
 
 
 _DENSE = 8  # times as many points as tell the shape of a profile
 _DEEP = 2e-3  # of the size of the profiles: points that are less deep are left to the common normal, which is exact
 
 
-def check_start(mech: Mechanism, q: Float[Array, " nq"]) -> None:
+def around(laid_out: System, q: Float[Array, " nq"]) -> tuple[Pairing, SE2]:
+    """The closest elements of every contact, and the pose of its second profile in the plane of the first."""
+
+    def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose) -> tuple[Pairing, SE2]:
+        X = touch.relative(X_a, X_b)
+        return touch.closest(X), X
+
+    return laid_out.each_touch(look, laid_out.poses(q))
+
+
+def check_start(mech: Mechanism, near: Pairing, poses: SE2) -> None:
     """Raises where the bodies of a contact overlap, saying by how much and where, and where an active contact is one of
-    those that last for an instant only."""
-    if not mech.contacts:
-        return
-    laid_out = system(mech)
-    near, poses = _look(laid_out, q)
+    those that last for an instant only. What is around it is known."""
+    near, poses = jax.tree_util.tree_map(np.asarray, (near, poses))
     for k, contact in enumerate(mech.contacts):
         a, b = mech.profiles(contact)
-        c, s, x, y = poses[k]
+        c, s, x, y = poses.c[k], poses.s[k], poses.x[k], poses.y[k]
         first = np.concatenate([p[:-1] for p in sampled(a, _DENSE)])
         second = np.concatenate([p[:-1] for p in sampled(b, _DENSE)]) @ np.array([[c, s], [-s, c]]) + np.array([x, y])
         size = max(float(np.ptp(first, 0).max()), float(np.ptp(second, 0).max()))
@@ -53,12 +62,10 @@ def check_start(mech: Mechanism, q: Float[Array, " nq"]) -> None:
             )
 
 
-def overlapping(laid_out: System, q: Float[Array, " nq"], held: Bool[Array, " c"]) -> Bool[Array, ""]:
+def overlapping(near: Pairing, size: Float[Array, ""], held: Bool[Array, " c"]) -> Bool[Array, ""]:
     """Whether the bodies of a contact overlap that is not held closed: what `check_start` would say of a little
     overlap, also where nobody can look."""
-    if not laid_out.layout.holds:
-        return jnp.zeros((), bool)
-    gap = laid_out.nearest(laid_out.poses(q)).gap / laid_out.size
+    gap = near.gap / size
     return jnp.any(~held & (gap < -1e-8) & (gap > -0.05))
 
 
@@ -76,14 +83,6 @@ def _check_pair(contact: Contact, profiles: tuple[Profile, Profile], places: lis
                 f"contact {contact.name!r} is active at the start with a {kind} on a {kind}, which lasts for an "
                 "instant only: begin a little earlier or later, or describe two contacts"
             )
-
-
-@eqx.filter_jit
-def _look(laid_out: System, q: Array) -> tuple[Pairing, list[tuple[Array, Array, Array, Array]]]:
-    X = laid_out.poses(q)
-    numbers = range(len(laid_out.layout.holds))
-    relative = [laid_out.touch(k).relative(*laid_out.touch_poses(X, k)) for k in numbers]
-    return laid_out.nearest(X), [(R.c, R.s, R.x, R.y) for R in relative]
 
 
 def _depths(outline: np.ndarray, points: np.ndarray) -> np.ndarray:

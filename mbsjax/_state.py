@@ -15,6 +15,8 @@ from ._linalg import saddle
 from ._mechanism import Mechanism
 from ._plant import Plant, Stance, plant as make_plant
 from ._precision import as_float, is_concrete
+from ._profile.closest import Pairing
+from ._trees import frozen
 
 
 class State(eqx.Module):
@@ -86,8 +88,7 @@ def state(
     if looking:
         begin.warn(mech, q)
     plant = make_plant(mech, make_problem(mech, drive))
-    stance = first_stance(plant, tuple(c.active for c in mech.contacts), q)
-    v, off = _velocity(plant, mech, q, t, stance, velocities)
+    v, off = _velocity(plant, mech, q, t, velocities)
     if looking and not bool(off < 1e-6):
         raise ValueError(
             f"the velocities {dict(velocities) if isinstance(velocities, Mapping) else 'given'} do not go together "
@@ -96,28 +97,36 @@ def state(
     return State(q, v, t)
 
 
+def active_contacts(mech: Mechanism) -> tuple[bool, ...]:
+    """Which contacts are active from the start."""
+    return tuple(contact.active for contact in mech.contacts)
+
+
 def _by_joint(mech: Mechanism, q: Array) -> dict[str, Array]:
     return {j.name: q[np.array(mech.stored(j.name), dtype=int)] for j in mech.joints if len(j.pair.rest)}
 
 
 @eqx.filter_jit
-def first_stance(plant: Plant, active: tuple[bool, ...], q: Array) -> Stance:
-    """The contacts that are active from the start, and where all of them are; switches are not looked at yet."""
+def first_stance(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing | None = None) -> Stance:
+    """The contacts that are active from the start, and where all of them are, if their closest elements are not known
+    yet; switches are not looked at."""
     system, c = plant.problem.system, len(plant.laws)
     n = sum(force.n_switches for force in plant.forces) + len(plant.triggers)
     zero = jnp.zeros(c)
     if c == 0:
         none = jnp.zeros(0, int)
         return Stance(none > 0, none, none, zero, zero, zero, jnp.ones(n))
-    near = system.nearest(system.poses(q))
+    if near is None:
+        near = system.nearest(system.poses(q))
     on = jnp.where(plant.rigid, jnp.asarray(active), near.gap < 0)
     return Stance(on, near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1), zero, jnp.ones(n))
 
 
 @eqx.filter_jit
-def _velocity(plant: Plant, mech: Mechanism, q: Array, t: Array, stance: Stance, given: Any) -> tuple[Array, Array]:
+def _velocity(plant: Plant, mech: Mechanism, q: Array, t: Array, given: Any) -> tuple[Array, Array]:
     """Velocities of least kinetic energy that satisfy the constraints and are as given, and by how much they miss that,
     scaled."""
+    stance = first_stance(*frozen((plant, active_contacts(mech), q)))
     frame, (v_d, _) = plant.frame(q, t, stance), plant.driven(t)
     driven, u, sizes = (
         np.array(plant.problem.columns, dtype=int),

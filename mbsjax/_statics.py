@@ -266,8 +266,7 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
         """Where the contacts are."""
         if not c:
             return stance
-        e1, e2, s1, s2 = system.sights(system.poses(q), stance.where, stance.on)[2]
-        return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)
+        return system.located(system.poses(q), stance)
 
     def gaps(q: Array, stance: Stance) -> Array:
         return jnp.where(stance.on | ~plant.rigid, jnp.inf, system.nearest(system.poses(q)).gap)

@@ -1,5 +1,6 @@
 """One step of a diffrax solver, along lanes."""
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -17,51 +18,114 @@ from ._groups import lanewise
 class Step(NamedTuple):
     y: Float[Array, "n *lanes"]  # where it leads,
     error: Float[Array, "n *lanes"]  # how far that is off,
-    middle: Float[Array, "n *lanes"]  # and where it was half way
+    seen: Any  # and what is seen on the way, on a first axis: half way, if that was asked for, then at the end
+
+
+Look = Callable[[Any, Array, Array, Array], tuple[Any, Array, Array]]
+
+
+class _Visits(NamedTuple):
+    """The points that a step looks at, one after the other. Each is where the step begins, moved by a combination of
+    the moves that are known by then."""
+
+    weights: Any  # of these moves
+    date: Any  # as part of the step
+    stage: Any  # the number of the move that is found there; -1 for none
+    again: Any  # whether it is the point before, put back on the constraints
+    slot: Any  # the place among what is seen; what comes later overwrites it
 
 
 def step(
-    solver: diffrax.AbstractSolver, field: Callable, args, t: Array, h: Array, y: Array, f: Array | None, scan_kind: str
+    solver: diffrax.AbstractSolver,
+    look: Look,
+    args: Any,
+    t: Array,
+    h: Array,
+    y: Array,
+    f: Array | None,
+    still: Array,
+    *,
+    middle: bool,
+    scan_kind: str,
 ) -> Step:
-    """A step of length h from (t, y), where the rate is f if that is known; `field(t, y, args)` is the rate anywhere.
+    """A step of length h from (t, y), where the rate is f if that is known.
 
-    Explicit Runge-Kutta methods are taken by their tableau: stages are a loop, so that the field is traced once, and
-    all lanes go through it together. Other solvers make their own step, lane by lane.
+    `look(args, t, y, d)` tells what is seen from y moved by d, the rate there, and the move that leads back onto the
+    constraints; `still` is no move. It is traced once: stages, end and middle are turns of one loop, and all lanes go
+    through it together. Solvers that are no explicit Runge-Kutta methods make their own step, lane by lane.
     """
     if isinstance(solver, diffrax.AbstractERK):
-        return _explicit(solver, lambda t, y: field(t, y, args), t, h, y, f)
-    return lanewise(lambda *each: _other(solver, field, *each, scan_kind=scan_kind), t.ndim)(args, t, h, y)
+        tableau: Any = solver.tableau
+        moves = jnp.zeros((tableau.num_stages, *y.shape))
+        moves = moves if f is None else moves.at[0].set(h * f)
+        visits = _of_stages(type(solver), f is not None, middle)
+    else:
+        field = lambda t, y, args: look(args[0], t, y, args[1])[1]
+        make = lambda *each: _other(solver, field, *each, scan_kind=scan_kind)
+        y1, error, half = lanewise(make, t.ndim)((args, still), t, h, y)
+        moves, visits = jnp.stack([y1 - y, half - y]), _of_points(middle)
+
+    number = np.arange(moves.shape[0]).reshape(-1, *(1,) * y.ndim)
+
+    def visit(carry: tuple[Array, Array, Any], row: Any) -> tuple[tuple[Array, Array, Any], None]:
+        moves, d, seen = carry
+        there = y + _combined(row.weights, moves)
+        now, rate, back = look(args, t + row.date * h, there, jnp.where(row.again, d, 0.0))
+        moves = jnp.where(number == row.stage, h * rate, moves)
+        seen = jax.tree_util.tree_map(
+            lambda all_, x: jax.lax.dynamic_update_index_in_dim(all_, x, row.slot, 0), seen, now
+        )
+        return (moves, back, seen), None
+
+    like = eqx.filter_eval_shape(look, args, t, y, still)[0]
+    seen = jax.tree_util.tree_map(lambda x: jnp.zeros((1 + middle, *x.shape), x.dtype), like)
+    rows = _Visits(*(jnp.asarray(x) for x in visits))
+    (moves, _, seen), _ = jax.lax.scan(visit, (moves, still, seen), rows)
+    if isinstance(solver, diffrax.AbstractERK):
+        tableau: Any = solver.tableau
+        y1, error = (_combined(jnp.asarray(x), moves) for x in (tableau.b_sol, tableau.b_error))
+        y1 = y + y1
+    return Step(y1, error, seen)
 
 
-def _explicit(solver: diffrax.AbstractERK, field: Callable, t: Array, h: Array, y: Array, f: Array | None) -> Step:
+def _combined(weights: Array, moves: Array) -> Array:
+    return jnp.sum(weights.reshape(-1, *(1,) * (moves.ndim - 1)) * moves, 0)
+
+
+@functools.cache
+def _of_stages(solver: Any, known: bool, middle: bool) -> _Visits:
+    """The stages of an explicit Runge-Kutta method, the first perhaps known; then the end and, if asked for, the
+    middle, both looked at before and after they are put back on the constraints."""
     tableau = solver.tableau
     assert isinstance(tableau, diffrax.ButcherTableau)
-    n, lanes = tableau.num_stages, y.ndim
-    a = np.zeros((n, n))
+    n = tableau.num_stages
+    a, c, b = np.zeros((n, n)), np.array([0.0, *tableau.c]), np.asarray(tableau.b_sol, float)
     for i, row in enumerate(tableau.a_lower):
         a[i + 1, : i + 1] = row
-    a, c = jnp.asarray(a), jnp.asarray([0.0, *tableau.c])
-
-    def combined(weights: Array, ks: Array) -> Array:
-        return jnp.sum(weights.reshape(-1, *(1,) * lanes) * ks, 0)
-
-    def stage(i: Any, ks: Array) -> Array:
-        return ks.at[i].set(h * field(t + c[i] * h, y + combined(a[i], ks)))
-
-    ks = jnp.zeros((n, *y.shape))
-    ks = ks if f is None else ks.at[0].set(h * f)
-    ks = jax.lax.fori_loop(0 if f is None else 1, n, stage, ks)
-    y1, error = y + combined(jnp.asarray(tableau.b_sol), ks), combined(jnp.asarray(tableau.b_error), ks)
-
-    def half(t: Array, t1: Array, y0: Array, y1: Array, k: Array) -> Array:
-        return solver.interpolation_cls(t0=t, t1=t1, y0=y0, y1=y1, k=k).evaluate((t + t1) / 2)
-
-    # any interval does, and that of no length would not
-    zero = jnp.zeros_like(t)
-    return Step(y1, error, lanewise(half, t.ndim)(zero, zero + 1, y, y1, ks))
+    rows: list[tuple] = [(a[i], c[i], i, False, 0) for i in range(int(known), n)]
+    if not (c[-1] == 1 and np.array_equal(a[-1], b)):
+        rows.append((b, 1.0, -1, False, 0))
+    rows.append((b, 1.0, -1, True, int(middle)))
+    if middle:
+        with jax.ensure_compile_time_eval():
+            # all interpolations are linear in the moves; any interval does
+            half = solver.interpolation_cls(
+                t0=jnp.zeros(()), t1=jnp.ones(()), y0=jnp.zeros(n), y1=jnp.asarray(b), k=jnp.eye(n)
+            ).evaluate(0.5)
+            rows += [(np.asarray(half), 0.5, -1, again, 0) for again in (False, True)]
+    return _Visits(*(np.array(x) for x in zip(*rows)))
 
 
-def _other(solver: diffrax.AbstractSolver, field: Callable, args, t: Array, h: Array, y: Array, scan_kind: str) -> Step:
+def _of_points(middle: bool) -> _Visits:
+    """The end and, if asked for, the middle, whose moves are known."""
+    rows: list[tuple] = [((1.0, 0.0), 1.0, -1, again, int(middle)) for again in (False, True)]
+    rows += [((0.0, 1.0), 0.5, -1, again, 0) for again in (False, True)] if middle else []
+    return _Visits(*(np.array(x) for x in zip(*rows)))
+
+
+def _other(
+    solver: diffrax.AbstractSolver, field: Callable, args, t: Array, h: Array, y: Array, scan_kind: str
+) -> tuple[Array, Array, Array]:
     solver = _with_scan(solver, scan_kind)
     term = diffrax.ODETerm(field)
     h = jnp.where(h > 0, h, 1e-12)  # a step of no length is asked for where only its end matters
@@ -71,7 +135,7 @@ def _other(solver: diffrax.AbstractSolver, field: Callable, args, t: Array, h: A
         raise ValueError(f"{type(solver).__name__} does not estimate its error: take another solver")
     middle = solver.interpolation_cls(t0=t, t1=t + h, **dense).evaluate(t + h / 2)
     fine = result == diffrax.RESULTS.successful
-    return Step(jnp.where(fine, y1, jnp.nan), error, middle)
+    return jnp.where(fine, y1, jnp.nan), error, middle
 
 
 class Chord(optx.AbstractRootFinder):

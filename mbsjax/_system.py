@@ -23,7 +23,7 @@ from ._joint.base import AbstractFlatPair, AbstractPair, motion
 from ._joint.revolute import RevolutePair
 from ._mechanism import Mechanism
 from ._profile.base import Row
-from ._profile.closest import Pairing
+from ._profile.closest import Meeting, Pairing
 from ._topology import Topology
 from ._touch import Mode, Touch, touch
 from ._trees import once
@@ -233,13 +233,25 @@ class System(eqx.Module):
 
     def each_touch(self, f: Callable, X: AbstractPose, *of_each: Array) -> Any:
         """f(touch, pose, pose, ...) of every contact, stacked on a first axis; `of_each` is told contact by contact."""
+        numbers = np.array([[self.layout.body_numbers[name] for name in pair] for pair in self.layout.touch_bodies])
+
+        def poses(side: np.ndarray) -> AbstractPose:
+            """Those of one side, with what tells them apart on the first axis of all leaves."""
+            return X.map_many(lambda leaf, axis: jnp.moveaxis(pick(leaf, side, axis), axis, 0))
+
+        return self.of_touches(f, *(poses(side) for side in numbers.T), *of_each)
+
+    def of_touches(self, f: Callable, *of_each: Any) -> Any:
+        """f(touch, ...) of every contact, stacked on a first axis; `of_each` is told contact by contact."""
         f = eqx.filter_vmap(lanewise(f, self.size.ndim), in_axes=eqx.if_array(0), out_axes=eqx.if_array(0))
-        results = []
-        for stack, members in zip(self.touches, self.layout.touch_kinds, strict=True):
-            pairs = [self.touch_poses(X, k) for k in members]
-            X_a, X_b = jax.tree_util.tree_map(lambda *x: jnp.stack(x), *pairs)
-            results.append(f(stack, X_a, X_b, *(pick(x, np.array(members)) for x in of_each)))
-        order = np.argsort([k for members in self.layout.touch_kinds for k in members])
+        kinds = [np.array(members) for members in self.layout.touch_kinds]
+        results = [
+            f(stack, *jax.tree_util.tree_map(lambda x, members=members: pick(x, members), of_each))
+            for stack, members in zip(self.touches, kinds, strict=True)
+        ]
+        if len(results) == 1 and len(kinds[0]) == len(self.layout.holds):
+            return results[0]
+        order = np.argsort(np.concatenate(kinds))
         return jax.tree_util.tree_map(lambda *x: pick(jnp.concatenate(x), order), *results)
 
     def touch(self, k: int) -> Touch:
@@ -258,22 +270,33 @@ class System(eqx.Module):
 
     def gaps(self, X: AbstractPose, mode: Any) -> Float[Array, "c *lanes"]:
         """The gap of every contact on its present elements."""
+        return self.meet(X, (mode.e1, mode.e2, mode.s1, mode.s2)).gap
 
-        def gap(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *where: Array) -> Array:
-            return touch.meet(touch.relative(X_a, X_b), *where).gap
+    def meet(self, X: AbstractPose, where: tuple[Array, ...]) -> Meeting:
+        """The common normal of every contact on its present elements."""
 
-        return self.each_touch(gap, X, mode.e1, mode.e2, mode.s1, mode.s2)
+        def met(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *where: Array) -> Meeting:
+            return touch.meet(touch.relative(X_a, X_b), *where)
+
+        return self.each_touch(met, X, *where)
 
     @once
     def sights(
         self, X: AbstractPose, where: tuple[Array, ...], active: Array, *apart: Array
     ) -> tuple[Array, Array, list, tuple, Array]:
-        """What is watched of every contact, since its pairs were `apart`, if that is known; `Touch.sight`."""
+        """What is watched of every contact, which is at `where`, since its pairs were `apart`, if that is known;
+        `Touch.sight`."""
 
         def look(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, *rest: Array):
             return touch.sight(touch.relative(X_a, X_b), *rest)
 
         return self.each_touch(look, X, *where, active, jnp.broadcast_to(_ELSEWHERE * self.size, active.shape), *apart)
+
+    def located(self, X: AbstractPose, stance: Any) -> Any:
+        """The stance with every contact where it is: an open one on its closest elements."""
+        here = self.meet(X, stance.where)
+        e1, e2, s1, s2 = self.sights(X, (stance.e1, stance.e2, here.s1, here.s2), stance.on)[2]
+        return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)
 
     def pairs_apart(self, lanes: tuple[int, ...]) -> Float[Array, "c pairs *lanes"]:
         """The gaps of the pairs of elements of every contact that are apart: none yet."""
@@ -292,22 +315,24 @@ class System(eqx.Module):
         each = [jnp.broadcast_to(x, where[0].shape) for x in (w, self.size)]
         return self.each_touch(look, X, *where, *each)
 
-    def finest(self, X: AbstractPose) -> tuple[Float[Array, "c *lanes"], Float[Array, "c pairs *lanes"]]:
+    @property
+    def finest(self) -> tuple[Float[Array, "c *lanes"], Float[Array, "c pairs *lanes"]]:
         """How far the bodies of every contact can move along each other between two looks, and near each pair of
         elements; within bounds."""
         most = self._most_pairs
 
-        def sizes(touch: Touch, X_a: AbstractPose, X_b: AbstractPose) -> tuple[Array, Array]:
+        def sizes(touch: Touch) -> tuple[Array, Array]:
             along, rounds = touch.finest
             return along, jnp.pad(rounds, (0, most - rounds.shape[0]), constant_values=jnp.inf)
 
-        along, rounds = self.each_touch(sizes, X)
+        along, rounds = self.of_touches(sizes)
         along = jnp.clip(along, _SHORT * self.size, _LONG * self.size)
         return along, jnp.maximum(rounds, _SHORT / 4 * self.size)
 
-    def around(self, X: AbstractPose) -> tuple[Array, Array]:
+    @property
+    def around(self) -> tuple[Array, Array]:
         """How far the profiles of every contact reach around which centers."""
-        return self.each_touch(lambda touch, X_a, X_b: touch.around, X)
+        return self.of_touches(lambda touch: touch.around)
 
     def passing(self, X: AbstractPose, V: Float[Array, "rows bodies *lanes"], around: tuple[Array, Array]) -> Array:
         """How fast the distance of the bodies of every contact may change, where their twists are V."""
@@ -321,17 +346,17 @@ class System(eqx.Module):
 
     def slopes(
         self, X: AbstractPose, S: Float[Array, "rows nv *lanes"], mode: Any
-    ) -> tuple[Float[Array, "c *lanes"], Float[Array, "c nv *lanes"]]:
-        """The gap of every contact on its present elements, and its derivative in the freedoms."""
+    ) -> tuple[Float[Array, "c *lanes"], Float[Array, "c nv *lanes"], tuple[Array, Array]]:
+        """The gap of every contact on its present elements, its derivative in the freedoms, and where it is there."""
 
         def both(touch: Touch, X_a: AbstractPose, X_b: AbstractPose, e1: Array, e2: Array, *s: Array):
             found = touch.meet(touch.relative(X_a, X_b), e1, e2, *s)
-            return found.gap, touch.wrench(X_a, e1, found.s1)
+            return found.gap, touch.wrench(X_a, e1, found.s1), (found.s1, found.s2)
 
-        gaps, wrenches = self.each_touch(both, X, mode.e1, mode.e2, mode.s1, mode.s2)
+        gaps, wrenches, spots = self.each_touch(both, X, mode.e1, mode.e2, mode.s1, mode.s2)
         numbers = np.array([[self.layout.body_numbers[name] for name in pair] for pair in self.layout.touch_bodies])
         between = self.layout.paths[numbers[:, 1]] - self.layout.paths[numbers[:, 0]]
-        return gaps, jnp.sum(wrenches[:, :, None] * S[None], 1) * wide(between, self.size.ndim)
+        return gaps, jnp.sum(wrenches[:, :, None] * S[None], 1) * wide(between, self.size.ndim), spots
 
     def residual(
         self,
@@ -392,7 +417,7 @@ class System(eqx.Module):
         S = self.twists(q, X)
         residuals, rows = self.equations(X, phi, S, targets, afar)
         if mode is not None:
-            gaps, slopes = self.slopes(X, S, mode)
+            gaps, slopes, _ = self.slopes(X, S, mode)
             unit = (wide(np.arange(S.shape[1]), q.ndim - 1)[None] == mode.rests[:, None]).astype(q.dtype)
             residuals = jnp.concatenate([residuals, _owned(mode, gaps, self.resting(q, mode) - mode.held)])
             rows = jnp.concatenate([rows, _owned(mode, slopes, unit)])

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ._groups import SE2, SE3, AbstractPose
+from ._groups import SE2, SE3, AbstractPose, pick
 from ._joint.contact import Contact, allowed_elements
 from ._profile.closest import Meeting, Pairing, closest, element_pairs, meet
 from ._profile.outline import Outline
@@ -89,12 +89,11 @@ class Touch(eqx.Module):
     def sight(
         self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, on: Array, radius: Array, apart: Array | None = None
     ) -> tuple[Array, Array, list[Array], tuple[Array, ...], Array]:
-        """What is watched: the gap to the closest elements, or to those that have come to overlap since these were
-        `apart` (of an active contact, elsewhere: at least `radius` from where it is, or beyond a hollow corner); how
-        far the places of an active contact are from the ends of their elements; where the contact is, and where the
-        closest elements are, each as elements and places; and the gaps of the pairs that are apart now,
-        padded as `apart` is: none, where nothing is known of them."""
-        here = self.meet(X, e1, e2, s1, s2)
+        """What is watched of a contact that is on elements e1, e2 at s1, s2: the gap to the closest elements, or to
+        those that have come to overlap since these were `apart` (of an active contact, elsewhere: at least `radius`
+        from where it is, or beyond a hollow corner); how far the places of an active contact are from the ends of their
+        elements; where the contact is, and where the closest elements are, each as elements and places; and the gaps of
+        the pairs that are apart now, padded as `apart` is: none, where nothing is known of them."""
         first, second = self.pairs
         n = len(first)
         near, outside = closest(
@@ -102,17 +101,17 @@ class Touch(eqx.Module):
             self.B,
             X,
             self.pairs,
-            same=self.A.beside[e1][first] & self.B.beside[e2][second],
-            skip=self.A.place(e1, here.s1).position,
+            same=pick(self.A.beside(e1), first) & pick(self.B.beside(e2), second),
+            skip=self.A.place(e1, s1).position,
             radius=jnp.where(on, radius, -1.0),
             apart=None if apart is None else apart[:n],
         )
         outside = outside[:0] if apart is None else jnp.pad(outside, (0, apart.shape[0] - n), constant_values=-jnp.inf)
         ends = []
-        for shape, s in ((self.A, here.s1), (self.B, here.s2)):
+        for shape, s in ((self.A, s1), (self.B, s2)):
             ends += [jnp.ones_like(s)] * 2 if shape.endless else [s, 1 - s]
         there = (near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1))
-        places = [jnp.where(on, a, b) for a, b in zip((e1, e2, here.s1, here.s2), there)]
+        places = [jnp.where(on, a, b) for a, b in zip((e1, e2, s1, s2), there)]
         return near.gap, jnp.where(on, jnp.stack(ends), 1.0), places, there, outside
 
     def further(
@@ -120,23 +119,14 @@ class Touch(eqx.Module):
     ) -> tuple[tuple[Array, ...], Array]:
         """Where a contact is next that has left its element by the end w, and whether it can be there."""
         *pairs, begin = self.on(e1, e2, w)
-        found, there = None, jnp.zeros((), bool)
-        for n1, n2 in reversed(pairs):
-            met = self.meet(
-                X,
-                jnp.maximum(n1, 0),
-                jnp.maximum(n2, 0),
-                jnp.where(n1 == e1, s1, begin),
-                jnp.where(n2 == e2, s2, begin),
-            )
-            good = (n1 >= 0) & (n2 >= 0) & (jnp.abs(met.gap) < 1e-4 * size)
-            for s in (met.s1, met.s2):
-                good &= (s > -1e-3) & (s < 1 + 1e-3)
-            mine = (n1, n2, met.s1, met.s2)
-            found = mine if found is None else tuple(jnp.where(good, x, y) for x, y in zip(mine, found))
-            there |= good
-        assert found is not None
-        return found, there
+        n1, n2 = (jnp.stack(x) for x in zip(*pairs))
+        sure = (jnp.maximum(n1, 0), jnp.maximum(n2, 0))
+        begins = (jnp.where(n1 == e1, s1, begin), jnp.where(n2 == e2, s2, begin))
+        met = jax.vmap(lambda *where: self.meet(X, *where))(*sure, *begins)
+        good = (n1 >= 0) & (n2 >= 0) & (jnp.abs(met.gap) < 1e-4 * size)
+        for s in (met.s1, met.s2):
+            good &= (s > -1e-3) & (s < 1 + 1e-3)
+        return tuple(jnp.where(good[0], x[0], x[1]) for x in (n1, n2, met.s1, met.s2)), good[0] | good[1]
 
     @property
     def around(self) -> tuple[Float[Array, "2 2"], Float[Array, "2"]]:
@@ -206,8 +196,8 @@ def _line(shape: Outline, e: Array) -> Array:
 
 
 def _corner(shape: Outline, e: Array) -> Array:
-    row = shape.row(jnp.maximum(e, 0))
-    return (e >= 0) & ~shape.is_line(jnp.maximum(e, 0)) & ~shape.is_curve(jnp.maximum(e, 0)) & (row.radius == 0)
+    sure = jnp.maximum(e, 0)
+    return (e >= 0) & ~shape.is_line(sure) & ~shape.is_curve(sure) & (shape.column(sure)[2] == 0)
 
 
 def touch(contact: Contact, a: Profile, b: Profile, group: type[AbstractPose]) -> Touch:

@@ -73,7 +73,8 @@ class AbstractPlain(AbstractElement):
         return place_on(self.row(), jnp.asarray(s, float))
 
 
-def place_on(row: Row, s: Float[Array, ""]) -> Place:
+def place_on(row: Row, s: Float[Array, "*many"]) -> Place:
+    """The place on an element with the local coordinate s, or those on many."""
     angle = row.start + row.turn * s
     c, sn = jnp.cos(angle), jnp.sin(angle)
     position = jnp.stack([row.x + row.radius * sn + row.length * s * c, row.y - row.radius * c + row.length * s * sn])

@@ -5,16 +5,16 @@ points out of the first body, and q3 n leads from its place to the place on the 
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._groups import SE2
+from .._groups import SE2, pick
 from .._trees import frozen, once
-from .base import Place, Row
+from .base import Place
 from .outline import Outline
 
 
@@ -53,21 +53,25 @@ def meet(
     Derivatives are those of the exact solution, to third order: two steps of Newton's method leave an error of
     fourth order in all that moves.
     """
-    a, b = A.row(e1), _moved(B.row(e2), X)
-    line_a, line_b = A.is_line(e1), B.is_line(e2)
-    found = _plain(a, b, line_a, line_b)
+    found = _plain(A, B, X, e1, e2)
+    if A.curves or B.curves:
+        found = _select(A.is_curve(e1) | B.is_curve(e2), _curved(A, B, X, e1, e2, s1, s2), found)
+    return found._replace(s1=_within(A, found.s1), s2=_within(B, found.s2))
+
+
+def _curved(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> Meeting:
+    """The common normal of two elements of which at least one is a curve."""
+    moved = lambda s: X.apply(B.curve(e2)(s))
+    found = Meeting(s1, s2, jnp.full_like(s1, jnp.inf))
     if A.curves:
-        on_a = _on_curve(A.curve(e1), s1, b, line_b)
-        found = _select(A.is_curve(e1) & ~B.is_curve(e2), on_a, found)
+        found = _on_curve(A.curve(e1), s1, _moved(B.column(e2), X), B.is_line(e2))
     if B.curves:
-        moved = lambda s: X.apply(B.curve(e2)(s))
-        s, other, gap = _on_curve(moved, s2, a, line_a)
+        s, other, gap = _on_curve(moved, s2, A.column(e1), A.is_line(e1))
         found = _select(B.is_curve(e2) & ~A.is_curve(e1), Meeting(other, s, gap), found)
     if A.curves and B.curves:
-        moved = lambda s: X.apply(B.curve(e2)(s))
         both = _between_curves(A.curve(e1), moved, s1, s2)
         found = _select(A.is_curve(e1) & B.is_curve(e2), both, found)
-    return Meeting(_within(A, found.s1), _within(B, found.s2), found.gap)
+    return found
 
 
 def closest(
@@ -96,43 +100,68 @@ def closest(
     Of the pairs `same`, places of the first profile within `radius` of the point `skip`, where the bodies touch, are
     left out; it is negative where they do not. `anywhere`, places beyond the ends of the elements count too.
     """
-    e1, e2 = (jnp.asarray(x) for x in pairs)
-    A_, B_, X_ = frozen((A, B, X))  # which pair it is has no derivative
-    starts1, starts2 = jax.vmap(lambda i, j: _begin(A_, B_, X_, i, j))(e1, e2)
-    found = jax.vmap(lambda i, j, s1, s2: meet(A_, B_, X_, i, j, s1, s2))(e1, e2, starts1, starts2)
-    on_a, on_b = jax.vmap(A_.place)(e1, found.s1), jax.vmap(B_.place)(e2, found.s2)
-    good = A.there[e1] & B.there[e2] & jnp.isfinite(found.gap)
-    good &= on_a.curvature + on_b.curvature > 0  # else it is the longest normal in its neighbourhood
-    lengths = [x for side in (A_.rows, B_.rows) for x in (side.x, side.y, side.radius, side.length)]
-    size = jnp.max(jnp.abs(jnp.concatenate(lengths)))
-    good &= jax.vmap(lambda a, b, gap: _is_common(a, b, X_, gap, size))(on_a, on_b, found.gap)
-    places = ((A_, e1, found.s1), (B_, e2, found.s2))
-    ranges = [(s >= -_SLACK) & (s <= 1 + _SLACK) for _, _, s in places]
-    beyond = good & ~(ranges[0] & ranges[1])
-    for (shape, e, s), inside in zip(places, ranges):
-        beyond &= inside | (found.gap <= -shape.behind(e, s))
-    for inside in () if anywhere else ranges:
-        good &= inside
+    e1, e2 = pairs
+    size = jnp.maximum(A.size, B.size)
+    curves = bool(A.curves or B.curves)
     plain = np.array([A.groups[i] < 0 and B.groups[j] < 0 for i, j in zip(*pairs)], dtype=bool)
-    outside = (good | plain) & (found.gap > -_OVERLAP * size)
+    if curves:
+        A_, B_, X_, size_ = frozen((A, B, X, size))  # which pair it is has no derivative
+        found, bent, at, common = _all_curved(A_, B_, X_, pairs, size_)
+    else:
+        found = _plain(A, B, X, e1, e2)
+        found = found._replace(s1=_within(A, found.s1), s2=_within(B, found.s2))
+        bent = A.curvature(e1) + B.curvature(e2)
+        at = A.plain_place(e1, found.s1).position if skip is not None else None
+        common = jnp.isfinite(found.s1 + found.s2)
+    gap = frozen(found.gap)
+    good = pick(A.there, e1) & pick(B.there, e2) & jnp.isfinite(gap) & common
+    good &= bent > 0  # else it is the longest normal in its neighbourhood
+    ranges = [(s >= -_SLACK) & (s <= 1 + _SLACK) for s in (found.s1, found.s2)]
+    on_both = ranges[0] & ranges[1]
+    beyond = good & ~on_both
+    for shape, e, s, inside in ((A, e1, found.s1, ranges[0]), (B, e2, found.s2, ranges[1])):
+        beyond &= inside | (gap <= -shape.behind(e, s))
+    if not anywhere:
+        good &= on_both
+    outside = (good | plain) & (gap > -_OVERLAP * size)
     if skip is not None and radius is not None:
-        near = jnp.hypot(*(on_a.position - frozen(skip)).T) <= radius
+        assert at is not None
+        off = at - frozen(skip)[:, None]
+        near = jnp.sum(off * off, 0) <= radius * jnp.abs(radius)
         elsewhere = ~(near if same is None else near & same)
         good, beyond = good & elsewhere, beyond & elsewhere
-    score = jnp.abs(found.gap)
+    score = jnp.abs(gap)
     if apart is not None:
         assert radius is not None
         # behind a hollow corner no normal meets an element: there one has passed the surface that goes on from it
-        entered = (apart > -jnp.inf) & (found.gap <= 0)
+        entered = (apart > -jnp.inf) & (gap <= 0)
         good |= entered & beyond
-        good &= entered | outside | (((radius < 0) | ~plain) & (found.gap > -_DEEP * size))
-        score = jnp.where(entered, found.gap, score)
+        good &= entered | outside | (((radius < 0) | ~plain) & (gap > -_DEEP * size))
+        score = jnp.where(entered, gap, score)
     score = jnp.where(good, score, jnp.inf)
     k = jnp.argmin(score)
-    best = meet(A, B, X, e1[k], e2[k], found.s1[k], found.s2[k])
-    return Pairing(e1[k], e2[k], best.s1, best.s2, jnp.where(good[k], best.gap, jnp.inf)), jnp.where(
-        outside, found.gap, -jnp.inf
-    )
+    best = Meeting(*(_at(x, k) for x in found))
+    e1, e2, there = (_at(jnp.asarray(x), k) for x in (e1, e2, good))
+    if curves:
+        best = meet(A, B, X, e1, e2, best.s1, best.s2)
+    best = best._replace(gap=jnp.where(there, best.gap, jnp.inf))
+    return Pairing(e1, e2, *best), jnp.where(outside, gap, -jnp.inf)
+
+
+def _at(x: Array, k: Array) -> Array:
+    """x[k], where k is a place of x."""
+    return x.at[k].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+
+def _all_curved(A: Outline, B: Outline, X: SE2, pairs: tuple[np.ndarray, np.ndarray], size: Array):
+    """The common normals of all pairs where curves are among them; the sums of the curvatures there, the places on the
+    first profile, and whether it is a common normal that was found."""
+    e1, e2 = (jnp.asarray(x) for x in pairs)
+    starts1, starts2 = jax.vmap(lambda i, j: _begin(A, B, X, i, j))(e1, e2)
+    found = jax.vmap(lambda i, j, s1, s2: meet(A, B, X, i, j, s1, s2))(e1, e2, starts1, starts2)
+    on_a, on_b = jax.vmap(A.place)(e1, found.s1), jax.vmap(B.place)(e2, found.s2)
+    common = jax.vmap(lambda a, b, gap: _is_common(a, b, X, gap, size))(on_a, on_b, found.gap)
+    return found, on_a.curvature + on_b.curvature, on_a.position.T, common
 
 
 def _is_common(a: Place, b: Place, X: SE2, gap: Array, size: Array) -> Array:
@@ -152,13 +181,25 @@ def element_pairs(
     return e1, e2
 
 
-def _moved(row: Row, X: SE2) -> Row:
-    x, y = X.apply(jnp.stack([row.x, row.y]))
-    return row._replace(x=x, y=y, start=row.start + X.angle)
+def _moved(column: Array, X: SE2) -> Array:
+    """The numbers of an element of the second profile, in the frame of the first."""
+    x, y = column[0], column[1]
+    place = jnp.stack([X.x + X.c * x - X.s * y, X.y + X.s * x + X.c * y])
+    return jnp.concatenate([place, column[2:3], column[3:4] + X.angle, column[4:]])
 
 
-def _select(condition: Array, a: Meeting, b: Meeting) -> Meeting:
-    return Meeting(*(jnp.where(condition, x, y) for x, y in zip(a, b)))
+def _chosen(condition: Any, x: Array, y: Any) -> Array:
+    """x where a condition holds, y elsewhere; what is known beforehand is not asked."""
+    if isinstance(condition, np.ndarray | np.bool_):
+        if np.all(condition):
+            return x
+        if not np.any(condition):
+            return y
+    return jnp.where(condition, x, y)
+
+
+def _select(condition: Any, a: Meeting, b: Meeting) -> Meeting:
+    return Meeting(*(_chosen(condition, x, y) for x, y in zip(a, b)))
 
 
 def _within(shape: Outline, s: Array) -> Array:
@@ -173,32 +214,36 @@ def _right_of(t: Array) -> Array:
     return jnp.stack([t[1], -t[0]])
 
 
-def _along(row: Row, line: Array, point: Array, normal: Array) -> Array:
-    """The local coordinate on a plain element of a point, where its normal has a direction."""
-    t = _direction(row.start)
-    on_line = ((point[0] - row.x) * t[0] + (point[1] - row.y) * t[1]) / jnp.where(line, row.length, 1.0)
-    angle = jnp.arctan2(normal[0], -normal[1]) - row.start - row.turn / 2
+def _along(column: Array, line: Any, t: Array, point: Array, normal: Array) -> Array:
+    """The local coordinate on plain elements of points, where their normals have a direction; t is the direction in
+    which they begin."""
+    start, turn, length = column[3], column[4], column[5]
+    on_line = jnp.sum((point - column[:2]) * t, 0) / _chosen(line, length, jnp.ones_like(length))
+    angle = jnp.arctan2(normal[0], -normal[1]) - start - turn / 2
     angle = angle - 2 * jnp.pi * jax.lax.stop_gradient(jnp.round(angle / (2 * jnp.pi)))
-    round_ = jnp.abs(row.turn) > 0
-    on_arc = jnp.where(round_, angle / jnp.where(round_, row.turn, 1.0) + 0.5, jnp.inf)
-    return jnp.where(line, on_line, on_arc)
+    round_ = jnp.abs(turn) > 0
+    on_arc = jnp.where(round_, angle / jnp.where(round_, turn, 1.0) + 0.5, jnp.inf)
+    return _chosen(line, on_line, on_arc)
 
 
-def _plain(a: Row, b: Row, line_a: Array, line_b: Array) -> Meeting:
-    """Centres and lines: base_b - base_a = (r_a + r_b + q3) n for arcs; a line brings its own n."""
-    d = jnp.stack([b.x - a.x, b.y - a.y])
-    square = jnp.sum(d * d)
-    length = jnp.sqrt(jnp.where(square > 0, square, 1.0))
-    outside = jnp.where(a.radius + b.radius < 0, -1.0, 1.0)  # -1: inside a bore
-    n = outside * d / length
-    n = jnp.where(line_b, -_right_of(_direction(b.start)), n)
-    n = jnp.where(line_a, _right_of(_direction(a.start)), n)
-    gap = jnp.sum(d * n) - a.radius - b.radius
-    on_a = jnp.stack([a.x, a.y]) + a.radius * n
-    on_b = jnp.stack([b.x, b.y]) - b.radius * n
-    s1 = _along(a, line_a, on_b, n)
-    s2 = _along(b, line_b, on_a, -n)
-    return Meeting(s1, s2, jnp.where(line_a & line_b, jnp.inf, gap))
+def _plain(A: Outline, B: Outline, X: SE2, e1: Any, e2: Any) -> Meeting:
+    """Of elements that are no curves, of one pair or many. Centres and lines: base_b - base_a = (r_a + r_b + q3) n for
+    arcs; a line brings its own n."""
+    lines = A.is_line(e1), B.is_line(e2)
+    line = np.stack(lines) if all(isinstance(x, np.ndarray | np.bool_) for x in lines) else jnp.stack(lines)
+    both = jnp.stack([A.column(e1), _moved(B.column(e2), X)], 1)  # numbers, sides
+    base, radius, t = both[:2], both[2], _direction(both[3])
+    d = base[:, 1] - base[:, 0]
+    square = jnp.sum(d * d, 0)
+    length, reach = jnp.sqrt(jnp.where(square > 0, square, 1.0)), radius[0] + radius[1]
+    n = jnp.where(reach < 0, -1.0, 1.0) * d / length  # -1: inside a bore
+    right = _right_of(t)
+    n = _chosen(lines[0], right[:, 0], _chosen(lines[1], -right[:, 1], n))
+    gap = jnp.sum(d * n, 0) - reach
+    normals = jnp.stack([n, -n], 1)
+    feet = base + radius * normals
+    s = _along(both, line, t, feet[:, ::-1], normals)
+    return Meeting(s[0], s[1], _chosen(lines[0] & lines[1], jnp.full_like(gap, jnp.inf), gap))
 
 
 def _tangent(curve: Callable[[Array], Array], s: Array) -> tuple[Array, Array]:
@@ -217,14 +262,15 @@ def _polished(step: Callable[[Array], Array], s: Array) -> Array:
     return moved(moved(s))
 
 
-def _on_curve(curve: Callable[[Array], Array], s: Array, other: Row, line: Array) -> Meeting:
+def _on_curve(curve: Callable[[Array], Array], s: Array, other: Array, line: Any) -> Meeting:
     """A curve (whose coordinate comes first) and a plain element: seen from its centre, or along its line, the
     curve is perpendicular."""
-    base, normal = jnp.stack([other.x, other.y]), _right_of(_direction(other.start))
+    base, t_other = other[:2], _direction(other[3])
+    normal = _right_of(t_other)
 
     def miss(s: Array) -> Array:
         p, t = _tangent(curve, s)
-        return jnp.where(line, jnp.sum(t * normal), jnp.sum((base - p) * t))
+        return _chosen(line, jnp.sum(t * normal), jnp.sum((base - p) * t))
 
     def step(s: Array) -> Array:
         value, slope = jax.jvp(miss, (s,), (jnp.ones_like(s),))
@@ -233,7 +279,7 @@ def _on_curve(curve: Callable[[Array], Array], s: Array, other: Row, line: Array
     s = _polished(step, s)
     p, t = _tangent(curve, s)
     n = _right_of(t)
-    return Meeting(s, _along(other, line, p, -n), jnp.sum((base - p) * n) - other.radius)
+    return Meeting(s, _along(other, line, t_other, p, -n), jnp.sum((base - p) * n) - other[2])
 
 
 def _between_curves(first: Callable[[Array], Array], second: Callable[[Array], Array], s1: Array, s2: Array) -> Meeting:
@@ -262,11 +308,11 @@ def _begin(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array) -> tuple[Array,
     moved = lambda s: X.apply(B.curve(e2)(s))
     if A.curves:
         grid1, points1 = _samples(A, A.curve(e1))
-        k = jnp.argmin(jax.vmap(lambda p: _far(p, _moved(B.row(e2), X), B.is_line(e2)))(points1))
+        k = jnp.argmin(jax.vmap(lambda p: _far(p, _moved(B.column(e2), X), B.is_line(e2)))(points1))
         s1 = grid1[k]
     if B.curves:
         grid2, points2 = _samples(B, moved)
-        k = jnp.argmin(jax.vmap(lambda p: _far(p, A.row(e1), A.is_line(e1)))(points2))
+        k = jnp.argmin(jax.vmap(lambda p: _far(p, A.column(e1), A.is_line(e1)))(points2))
         s2 = grid2[k]
     if A.curves and B.curves:
         apart = jnp.sum((points1[:, None] - points2[None]) ** 2, -1)
@@ -281,11 +327,10 @@ def _samples(shape: Outline, curve: Callable[[Array], Array]) -> tuple[Array, Ar
     return grid, jax.vmap(curve)(grid)
 
 
-def _far(p: Array, other: Row, line: Array) -> Array:
+def _far(p: Array, other: Array, line: Any) -> Array:
     """How far a point is from a plain element, ordered so that the least is the shortest normal."""
-    d = jnp.stack([p[0] - other.x, p[1] - other.y])
-    t = _direction(other.start)
-    along = jnp.sum(d * t) / jnp.where(line, other.length, 1.0)
-    beside = jnp.where((along < -0.1) | (along > 1.1), 1e6 * other.length, 0.0)
-    round_ = jnp.sqrt(jnp.sum(d * d)) * jnp.where(other.radius < 0, -1.0, 1.0)
-    return jnp.where(line, jnp.sum(d * _right_of(t)) + beside, round_)
+    d, t, length = p - other[:2], _direction(other[3]), other[5]
+    along = jnp.sum(d * t) / _chosen(line, length, jnp.ones_like(length))
+    beside = jnp.where((along < -0.1) | (along > 1.1), 1e6 * length, 0.0)
+    round_ = jnp.sqrt(jnp.sum(d * d)) * jnp.where(other[2] < 0, -1.0, 1.0)
+    return _chosen(line, jnp.sum(d * _right_of(t)) + beside, round_)

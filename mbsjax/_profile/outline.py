@@ -1,7 +1,7 @@
 """A profile laid out for computing: any of its elements by a number that may be traced."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .._groups import pick
 from .base import AbstractCurve, AbstractElement, AbstractPlain, Place, Row, place_on
 
 
@@ -44,14 +45,29 @@ class Outline(eqx.Module):
         """All rows at once."""
         return Row(*self.table)
 
-    def row(self, e: Int[Array, ""]) -> Row:
-        return Row(*(self.table[:, 0] if self.count == 1 else self.table[:, e]))
+    @property
+    def size(self) -> Float[Array, ""]:
+        """The largest number that is a length."""
+        return jnp.max(jnp.abs(self.table) * np.array([1.0, 1, 1, 0, 0, 1])[:, None])
 
-    def is_line(self, e: Int[Array, ""]) -> Bool[Array, ""]:
+    def column(self, e: Any) -> Float[Array, "6 *e"]:
+        """The numbers of an element, or of many."""
+        if isinstance(e, np.ndarray):
+            return pick(self.table, e, 1)
+        if self.count == 1:
+            return self.table.reshape(6, *[1] * e.ndim)
+        return self.table.at[:, e].get(mode="promise_in_bounds", wrap_negative_indices=False)
+
+    def is_line(self, e: Any) -> Any:
         return _told(self.lines, e)
 
-    def is_curve(self, e: Int[Array, ""]) -> Bool[Array, ""]:
+    def is_curve(self, e: Any) -> Any:
         return _told(tuple(g >= 0 for g in self.groups), e)
+
+    def curvature(self, e: np.ndarray) -> Float[Array, " e"]:
+        """The curvature of plain elements."""
+        radius = self.column(e)[2]
+        return jnp.where(self.is_line(e), 0.0, jnp.where(radius == 0, jnp.inf, 1 / jnp.where(radius == 0, 1.0, radius)))
 
     def curve(self, e: Int[Array, ""]) -> Callable[[Array], Array]:
         """The positions along a curve, as a function of the local coordinate."""
@@ -72,12 +88,16 @@ class Outline(eqx.Module):
 
     def place(self, e: Int[Array, ""], s: Float[Array, ""]) -> Place:
         """The place on element `e` with the local coordinate `s`."""
-        plain = place_on(self.row(e), s)
+        plain = self.plain_place(e, s)
         if not self.curves:
             return plain
         smooth = Placed(function=self.curve(e), samples=0)(s)
         curved = self.is_curve(e)
         return Place(*(jnp.where(curved, a, b) for a, b in zip(smooth, plain)))
+
+    def plain_place(self, e: Any, s: Float[Array, "*e"]) -> Place:
+        """The same for elements that are no curves, of one or many."""
+        return place_on(Row(*self.column(e)), s)
 
     def neighbour(self, e: Int[Array, ""], way: Int[Array, ""]) -> Int[Array, ""]:
         """The next element (way = 1) or the one before (-1) that has an extent; -1 beyond an end."""
@@ -107,38 +127,48 @@ class Outline(eqx.Module):
         center = (jnp.max(places, 0) + jnp.min(places, 0)) / 2
         return center, jnp.max(jnp.hypot(*(places - center).T))
 
-    def behind(self, e: Int[Array, " k"], s: Float[Array, " k"]) -> Float[Array, " k"]:
+    def behind(self, e: np.ndarray, s: Float[Array, " k"]) -> Float[Array, " k"]:
         """By how much bodies overlap, at least, that have come through the boundary at places beyond the ends of
         elements: there it goes on with a hollow corner, behind which an element is prolonged, a concave arc by its
         tangent. Infinitely, at other ends; but a point has been met whatever the direction."""
-        row = self.rows
-        long = jnp.where(np.array(self.lines), row.length, jnp.abs(row.radius * row.turn))
-        hollow = np.array(self.corners) & (row.turn < -SMOOTH)
-        before, after = jnp.roll(hollow, 1), jnp.roll(hollow, -1)  # no chain begins or ends with a corner of its own
-        goes_on = jnp.where(s > 1, after[e], before[e]) & (long[e] > 0)
-        far = jnp.maximum(s - 1, -s) * long[e]
-        concave = row.radius[e] < 0
-        inward = jnp.where(concave, far**2 / (2 * jnp.where(concave, -row.radius[e], 1.0)), 0.0)
-        point = ~np.array(self.lines) & (np.array(self.groups) < 0) & (row.radius == 0)
-        return jnp.where(point[e], 0.0, jnp.where(goes_on, jnp.maximum(far / _STEEP, inward), jnp.inf))
+        n, column = self.count, self.column(e)
+        radius, turn, length = column[2], column[4], column[5]
+        point = ~np.array(self.lines)[e] & (np.array(self.groups)[e] < 0) & (radius == 0)
+        if not any(self.corners):
+            return jnp.where(point, 0.0, jnp.inf)
+        long = jnp.where(self.is_line(e), length, jnp.abs(radius * turn))
+        hollow = jnp.asarray(self.corners) & (self.table[4] < -SMOOTH)
+        # no chain begins or ends with a corner of its own
+        goes_on = jnp.where(s > 1, pick(hollow, (e + 1) % n), pick(hollow, (e - 1) % n)) & (long > 0)
+        far = jnp.maximum(s - 1, -s) * long
+        concave = radius < 0
+        inward = jnp.where(concave, far**2 / (2 * jnp.where(concave, -radius, 1.0)), 0.0)
+        return jnp.where(point, 0.0, jnp.where(goes_on, jnp.maximum(far / _STEEP, inward), jnp.inf))
 
-    @property
-    def beside(self) -> Bool[Array, "n n"]:
-        """Which elements one is on at one place: an element with itself, and with those next to it, unless the boundary
+    def beside(self, e: Int[Array, ""]) -> Bool[Array, " n"]:
+        """Which elements one is on at one place with an element: that itself, and those next to it, unless the boundary
         is hollow between them."""
-        n, sharp = self.count, self.rows.turn >= -SMOOTH
-        found = jnp.eye(n, dtype=bool)
+        n = self.count
+        found, over_corner = np.eye(n, dtype=bool), np.zeros((n, n), int)
         walk = [n - 1, *range(n - 1)] if self.tips else list(range(n))
         for k in range(n if self.closed else n - 1):
             i, j, over = (walk[(k + m) % n] for m in range(3))
-            found = found.at[i, j].set(True).at[j, i].set(True)
-            if self.corners[j]:
-                found = found.at[i, over].set(sharp[j]).at[over, i].set(sharp[j])
-        return found
+            found[i, j] = found[j, i] = True
+            if self.corners[j] and over != i:
+                over_corner[i, over] = over_corner[over, i] = j + 1
+        if n == 1 or found.all():
+            return jnp.ones(n, bool)
+        row, corner = (jnp.asarray(x).at[e].get(mode="promise_in_bounds") for x in (found, over_corner))
+        return row | ((corner > 0) & (self.table[4] >= -SMOOTH)[jnp.maximum(corner - 1, 0)])
 
 
-def _told(flags: tuple[bool, ...], e: Int[Array, ""]) -> Bool[Array, ""]:
-    return jnp.asarray(flags[0]) if len(set(flags)) == 1 else jnp.asarray(flags)[e]
+def _told(flags: tuple[bool, ...], e: Any) -> Any:
+    """What is known of an element, or of many; an array of NumPy where that does not depend on traced numbers."""
+    if isinstance(e, np.ndarray):
+        return np.array(flags)[e]
+    if len(set(flags)) == 1:
+        return np.full(jnp.shape(e), flags[0])
+    return jnp.asarray(flags).at[e].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
 class Placed(AbstractCurve):
