@@ -213,11 +213,11 @@ def _sparse_saddle(
         z = substituted(plan, swept, jnp.concatenate([b, root * z[n:]]))
         return jnp.concatenate([z[:n], root * z[n:]])
 
-    def twice(_, z: Array) -> Array:
-        return jax.lax.fori_loop(0, 2, lambda _, x: x + once(z - times(x)), jnp.zeros_like(z))
+    def refined(_, z: Array) -> Array:  # rows of a long chain say so little that their softness takes a third pass
+        return jax.lax.fori_loop(0, 3, lambda _, x: x + once(z - times(x)), jnp.zeros_like(z))
 
     def solve(b: Array, g: Array) -> tuple[Array, Array]:
-        z = jax.lax.custom_linear_solve(times, jnp.concatenate([b, g]), twice, symmetric=True)
+        z = jax.lax.custom_linear_solve(times, jnp.concatenate([b, g]), refined, symmetric=True)
         return z[:n], z[n:]
 
     return solve
