@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ._groups import pick, wide
+from ._sparse import at, eliminated, elimination, gram, substituted
 
 
 _UNROLLED = 16  # up to this many unknowns the elimination is written out, which fuses over lanes
@@ -83,6 +84,23 @@ def product(A: Float[Array, "m n *lanes"], B: Float[Array, "n k *lanes"]) -> Flo
     return jnp.sum(A[:, :, None] * B[None], 1)
 
 
+def symmetric(
+    A: Float[Array, "r n *lanes"], B: Float[Array, "r n *lanes"], upper: np.ndarray, lower: np.ndarray
+) -> Float[Array, "n n *lanes"]:
+    """A^T B where `upper` has an entry, times that, and its transpose where `lower` has."""
+    n, lanes = upper.shape[0], A.ndim - 2
+    if n > _UNROLLED and np.count_nonzero(upper) < n * n / 4:
+        i, j = np.nonzero(upper)
+        entries = jnp.sum(pick(A, i, 1) * pick(B, j, 1), 0) * wide(upper[i, j], lanes)
+        mirrored = np.flatnonzero(lower[j, i])
+        places = np.concatenate([i * n + j, j[mirrored] * n + i[mirrored]])
+        both = jnp.concatenate([entries, at(entries, mirrored)])
+        zeros = jnp.zeros((n * n, *both.shape[1:]), both.dtype)
+        return zeros.at[places].set(both, unique_indices=True).reshape(n, n, *both.shape[1:])
+    square = jnp.sum(A[:, :, None] * B[:, None], 0)
+    return jnp.asarray(wide(upper, lanes) * square + wide(lower, lanes) * jnp.swapaxes(square, 0, 1))
+
+
 def definite(A: Float[Array, "n n *lanes"], blind: float = 1e-14) -> Callable[[Array], Array]:
     """The map from B [n k] to A^-1 B, for a symmetric A that is positive, but for directions in which it is blind:
     those are left at zero."""
@@ -100,14 +118,20 @@ def saddle(
     C: Float[Array, "m n *lanes"],
     idle: Float[Array, "m *lanes"],
     soft: np.ndarray | float = 1e-9,
+    pattern: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Callable[[Array, Array], tuple[Array, Array]]:
     """The map from (b [n k], g [m k]) to (x, y) with M x + C^T y = b and C x = g.
 
     M need not be positive where C holds x: M + w C^T C is, and has the same solution. Rows where `idle` is one are
     zero in C and g; redundant rows are welcome if they do not contradict each other. Near a singular position rows give
-    way where they say less than `soft`, one number for each of them.
+    way where they say less than `soft`, one number for each of them. `pattern` tells where M and C may have entries,
+    if that is known: large mechanisms are then solved in a time proportional to their size.
     """
     n, m, lanes = M.shape[0], C.shape[0], M.ndim - 2
+    if pattern is not None and n > _UNROLLED:
+        by_pattern = _sparse_saddle(M, C, idle + wide(np.full(m, soft), lanes), *pattern)
+        if by_pattern is not None:
+            return by_pattern
     if m == 0:
         free = definite(M)
         return lambda b, g: (free(b), g)
@@ -134,13 +158,102 @@ def saddle(
     return solve
 
 
+def shortest(
+    J: Float[Array, "m n *lanes"], idle: Float[Array, "m *lanes"], pattern: np.ndarray | None = None
+) -> Callable[[Array], Array]:
+    """The map from r [m k] to the shortest x with J x = r. Rows are soft where they say almost nothing, as in `saddle`,
+    in whatever units they say it. `pattern` tells where J may have entries, if that is known."""
+    m, lanes, J_T = J.shape[0], J.ndim - 2, jnp.swapaxes(J, 0, 1)
+    share = idle + 1e-8 * jnp.sum(J * J, (0, 1)) / m
+    plan = None if pattern is None or m <= _UNROLLED else elimination(_meet(pattern.T))
+    if pattern is None or plan is None:
+        solve = definite(product(J, J_T) + wide(np.eye(m), lanes) * share[:, None], 1e-15)
+        return lambda r: product(J_T, solve(r))
+    i, j = plan.entries
+    entries = gram(J_T, pattern.T, plan.entries) + jnp.where(wide(i == j, lanes), at(share, i), 0.0)
+    swept = eliminated(plan, entries, _floor(at(entries, np.flatnonzero(i == j)), 1e-15))
+    return lambda r: product(J_T, substituted(plan, swept, r))
+
+
+def _meet(pattern: np.ndarray) -> np.ndarray:
+    """Where J^T J may have entries."""
+    return pattern.T.astype(int) @ pattern > 0
+
+
+def _floor(diagonal: Float[Array, "n *lanes"], blind: float) -> Float[Array, "n *lanes"]:
+    """A pivot that is not larger says nothing."""
+    return jnp.maximum(blind * diagonal, 1e-28 * jnp.max(diagonal, 0))
+
+
+def _sparse_saddle(
+    M: Float[Array, "n n *lanes"],
+    C: Float[Array, "m n *lanes"],
+    soft: Array,
+    of_M: np.ndarray,
+    of_C: np.ndarray,
+) -> Callable[[Array, Array], tuple[Array, Array]] | None:
+    """`saddle` by one elimination of x and y: [M + w C^T C, sqrt(w) C^T; sqrt(w) C, -soft]. None where there is little
+    to gain."""
+    n, m, lanes = M.shape[0], C.shape[0], M.ndim - 2
+    corner = np.eye(m, dtype=bool)
+    plan = elimination(np.block([[of_M | _meet(of_C), of_C.T], [of_C, corner]]), m)
+    if plan is None:
+        return None
+    times = _times(M, C, np.block([[of_M, of_C.T], [of_C, corner & False]]))
+    M, C, soft = (jax.lax.stop_gradient(x) for x in (M, C, soft))
+    w = jnp.sum(M * wide(np.eye(n), lanes), (0, 1)) / jnp.sum(C * C, (0, 1))
+    w = jnp.where((w > 0) & jnp.isfinite(w), w, 1.0)
+    i, j = plan.entries
+    inner, rows, diagonal = j < n, (i < n) & (j >= n), i == j
+    square = _entries(M, i[inner], j[inner]) + w * gram(C, of_C, plan.entries[:, inner])
+    root = jnp.sqrt(w)
+    entries = jnp.concatenate([square, root * _entries(C, j[rows] - n, i[rows]), -soft])
+    least = _floor(at(square, np.flatnonzero(diagonal[inner])), 1e-14)
+    order = np.argsort(np.concatenate([np.flatnonzero(x) for x in (inner, rows, i >= n)]))
+    swept = eliminated(plan, at(entries, order), jnp.concatenate([least, jnp.full_like(soft, 1e-15)]))
+
+    def once(z: Array) -> Array:
+        b = z[:n] + w * times(jnp.concatenate([jnp.zeros_like(z[:n]), z[n:]]))[:n]
+        z = substituted(plan, swept, jnp.concatenate([b, root * z[n:]]))
+        return jnp.concatenate([z[:n], root * z[n:]])
+
+    def refined(_, z: Array) -> Array:  # rows of a long chain say so little that their softness takes a third pass
+        return jax.lax.fori_loop(0, 3, lambda _, x: x + once(z - times(x)), jnp.zeros_like(z))
+
+    def solve(b: Array, g: Array) -> tuple[Array, Array]:
+        z = jax.lax.custom_linear_solve(times, jnp.concatenate([b, g]), refined, symmetric=True)
+        return z[:n], z[n:]
+
+    return solve
+
+
+def _entries(A: Float[Array, "m n *lanes"], i: np.ndarray, j: np.ndarray) -> Float[Array, "e *lanes"]:
+    return at(A.reshape(-1, *A.shape[2:]), i * A.shape[1] + j)
+
+
+def _times(
+    M: Float[Array, "n n *lanes"], C: Float[Array, "m n *lanes"], pattern: np.ndarray
+) -> Callable[[Array], Array]:
+    """The product with [M, C^T; C, 0], entry by entry of its pattern."""
+    n = M.shape[0]
+    columns = [np.flatnonzero(row) for row in pattern]
+    places, others = np.zeros((2, max(map(len, columns)), len(pattern)), dtype=int)
+    for k, mine in enumerate(columns):
+        low, high = np.minimum(mine, k), np.maximum(mine, k)
+        places[: len(mine), k] = 1 + np.where(high < n, k * n + mine, high * n + low)  # the rows of C follow those of M
+        others[: len(mine), k] = mine
+    parts = [jnp.zeros_like(M[:1, 0]), *(A.reshape(-1, *A.shape[2:]) for A in (M, C))]
+    values = at(jnp.concatenate(parts), places)
+    return lambda z: jnp.sum(values[:, :, None] * at(z, others), 0)
+
+
 def _written_out(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array], Array]:
     """By elimination without pivoting, row by row: the rows of the inverse factor, and one over the pivots. Every
     number ends in a division, which compilers do not repeat."""
     n, lanes = A.shape[0], A.ndim - 2
     fixed, ones = jax.lax.stop_gradient(A), jnp.broadcast_to(wide(np.eye(n), lanes), A.shape)
     diagonal = jnp.sum(fixed * ones, 1)
-    least = jnp.maximum(blind * diagonal, 1e-28 * jnp.max(diagonal, 0))
+    least = _floor(diagonal, blind)
     rest = jnp.concatenate([fixed, ones.astype(A.dtype)], 1)
     rows, inverses = [], []
     for k in range(n):
@@ -181,7 +294,7 @@ def _root(A: Float[Array, "n n *lanes"], blind: float) -> Float[Array, "n n *lan
     """W with W A W^T = 1, but for directions in which A is blind, where it is zero."""
     n, lanes = A.shape[0], A.ndim - 2
     diagonal = jnp.sum(A * wide(np.eye(n), lanes), 1)
-    least = jnp.maximum(blind * diagonal, 1e-28 * jnp.max(diagonal, 0))
+    least = _floor(diagonal, blind)
     number = wide(np.arange(n), lanes)
 
     def step(k: Array, both: tuple[Array, Array]) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ from ._force.laws import AbstractContactLaw
 from ._force.load import Load
 from ._groups import AbstractPose, lanewise, one, pick, wide
 from ._inertia import AbstractInertia, inertia, turned
-from ._linalg import definite, product, saddle
+from ._linalg import saddle, shortest, symmetric
 from ._mechanism import Mechanism
 from ._system import drifted, second
 from ._trees import Function, as_function, once
@@ -102,12 +102,23 @@ class Plant(eqx.Module):
         paths = self.problem.system.layout.paths
         members = paths != 0
         n = members.shape[1]
-        carried = np.array(
-            [[bool(members[:, j].any() and (members[:, i] >= members[:, j]).all()) for j in range(n)] for i in range(n)]
-        )
+        behind = members.sum(0)
+        carried = (members.T.astype(int) @ members == behind) & (behind > 0)
         sign = np.sign(paths.T @ paths)
         first = carried & ~(carried.T & (np.arange(n)[:, None] > np.arange(n)[None]))
         return first * sign, (carried.T & ~first) * sign
+
+    @property
+    def _pattern(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the mass matrix and the constraints may have entries, in the freedoms that are not driven."""
+        problem, layout = self.problem, self.problem.system.layout
+        inertia = np.logical_or(*self._outboard)
+        loops = np.repeat(layout.loops != 0, layout.group.rows, 0)
+        paths = lambda names: layout.paths[[layout.body_numbers[name] for name in names]]
+        gauges = [paths(layout.gauge_bodies[i]).any(0) for i in problem.gauges]
+        contacts = [np.diff(paths(layout.touch_bodies[k]), axis=0)[0] != 0 for k in np.flatnonzero(self.rigid)]
+        rows = np.concatenate([loops, np.reshape([*gauges, *contacts], (-1, loops.shape[1])).astype(bool)])
+        return inertia[np.ix_(problem.unknown, problem.unknown)], rows[:, problem.unknown]
 
     @property
     def row_sizes(self) -> Float[Array, "m *lanes"]:
@@ -142,11 +153,7 @@ class Plant(eqx.Module):
         if problem.gauges:
             drift = jnp.concatenate([drift[: len(r) - len(problem.gauges)], problem.drift(t)])
         I = self.inertia.seen(X)  # noqa: E741
-        paths, lanes = self.problem.system.layout.paths, q.ndim - 1
-        F = I.gathered(np.abs(paths)).momentum(S)
-        A = jnp.sum(S[:, :, None] * F[:, None], 0)
-        first, other = (wide(x, lanes) for x in self._outboard)
-        M = jnp.asarray(first * A + other * jnp.swapaxes(A, 0, 1))
+        M = symmetric(S, I.gathered(np.abs(system.layout.paths)).momentum(S), *self._outboard)
         none = jnp.zeros((0, *t.shape))
         planes = system.planes(X) if self.laws else ()
         return Frame(q, X, S, C, drift, r, planes, none, (none, none), S[:0], I, M), chords
@@ -186,9 +193,10 @@ class Plant(eqx.Module):
         m = rows.shape[0] - int(self.rigid.sum())
         # rows of a long chain of loops say little; those of contacts share a load, the noisier the harder they are
         soft = np.where(np.arange(rows.shape[0]) < m, 1e-11, 1e-9)
+        of_M, of_C = self._pattern
         if not contacts:
-            C, rows, idle, soft = C[:m], rows[:m], idle[:m], soft[:m]
-        solve = saddle(M, C * D[None] / rows[:, None], idle, soft)
+            C, rows, idle, soft, of_C = C[:m], rows[:m], idle[:m], soft[:m], of_C[:m]
+        solve = saddle(M, C * D[None] / rows[:, None], idle, soft, (of_M, of_C))
 
         def solution(b: Array, g: Array) -> tuple[Array, Array]:
             x, y = solve(b * D[:, None], g / rows[:, None])
@@ -204,18 +212,12 @@ class Plant(eqx.Module):
 
     def way_back(self, C: Array, r: Array, stance: Stance) -> Array:
         """The shortest move of the freedoms onto the constraints, where their rows are C and their residuals r."""
-        lanes = r.ndim - 1
         if C.shape[0] == 0:
             return jnp.zeros((len(self.names[0]), *r.shape[1:]))
         u, D, rows = self.problem.unknown, self.columns, self.row_sizes
         J = pick(C, u, 1) * D[None] / rows[:, None]
         J = jax.lax.stop_gradient(J)
-        J_T = jnp.swapaxes(J, 0, 1)
-        # soft where rows say almost nothing, as in `saddle`, in whatever units they say it
-        square, ones = product(J, J_T), wide(np.eye(J.shape[0]), lanes)
-        soft = 1e-8 * jnp.sum(square * ones, (0, 1)) / J.shape[0]
-        square = square + ones * (self.idle(stance)[:, None] + soft)
-        y = product(J_T, definite(square, 1e-15)((r / rows)[:, None]))[:, 0]
+        y = shortest(J, self.idle(stance), self._pattern[1])((r / rows)[:, None])[:, 0]
         return self.spread(-y * D, jnp.zeros((len(self.problem.columns), *r.shape[1:])))
 
     # motion -----------------------------------------------------------------------------------------------------------

@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 import mbsjax as mbs
-from mbsjax._linalg import definite, determinant, echelon, least_squares, lone_last
+from mbsjax._groups import wide
+from mbsjax._linalg import (
+    _sparse_saddle,
+    definite,
+    determinant,
+    echelon,
+    least_squares,
+    lone_last,
+    saddle,
+    shortest,
+    symmetric,
+)
 from tests.mechanisms import four_bar, turn
 
 
@@ -29,6 +40,81 @@ def test_definite_matrices_written_out_and_in_a_loop(n):
     np.testing.assert_allclose(jax.jacfwd(solution)(0.0), slope, atol=1e-12)
     np.testing.assert_allclose(jax.jacrev(solution)(0.0), slope, atol=1e-12)
     assert np.isnan(definite(jnp.asarray(A).at[1, 1].set(jnp.nan))(jnp.asarray(x))).any()
+
+
+def chained(loops, seed=0):
+    """The masses and the constraints of loops in a row, each of three rows and four unknowns, the last of which it
+    shares with the next; some unknowns have no mass, and one row is there twice."""
+    rng = np.random.default_rng(seed)
+    n, C = 3 * loops + 1, np.zeros((3 * loops + 1, 3 * loops + 1))
+    for k in range(loops):
+        C[3 * k : 3 * k + 3, 3 * k : 3 * k + 4] = rng.normal(size=(3, 4))
+    C[-1] = C[3]
+    M = np.diag(rng.uniform(1.0, 2.0, n) * (np.arange(n) % 4 > 0))
+    for k in range(0, n - 5, 4):
+        M[k + 1, k + 2] = M[k + 2, k + 1] = rng.uniform(-0.5, 0.5)
+    return M, C
+
+
+def constrained(M, C, b, g):
+    """x by NumPy: on the constraints, and in the directions that they leave."""
+    x = np.linalg.lstsq(C, g, rcond=None)[0]
+    N = np.linalg.svd(C)[2][np.linalg.matrix_rank(C) :].T
+    return x + N @ np.linalg.solve(N.T @ M @ N, N.T @ (b - M @ x))
+
+
+@pytest.mark.parametrize("loops", [10, 30])
+def test_saddle_of_a_known_pattern(loops):
+    """Loops in a row, listed in any order, some unknowns without mass, one row twice and one idle: against NumPy, in
+    lanes, and their derivatives."""
+    rng = np.random.default_rng(1)
+    M, C = chained(loops)
+    i, j = rng.permutation(len(C)), rng.permutation(len(M))
+    M, C = M[np.ix_(j, j)], np.vstack([C[np.ix_(i, j)], 0 * C[:1]])
+    b, g = random(len(M), 2, seed=2), C @ random(len(M), 2, seed=3)
+    idle, pattern = np.arange(len(C)) == len(C) - 1, (M != 0, C != 0)
+    pattern[1][-1, :2] = True
+    assert _sparse_saddle(jnp.asarray(M), jnp.asarray(C), jnp.asarray(idle + 1e-11), *pattern)
+
+    @jax.jit
+    def solve(M, C, b, g):
+        lanes = M.ndim - 2
+        return saddle(M, C, jnp.asarray(wide(idle, lanes) + jnp.zeros(M.shape[2:])), 1e-11, pattern)(b, g)
+
+    args = [jnp.asarray(x) for x in (M, C, b, g)]
+    x, y = solve(*args)
+    np.testing.assert_allclose(x, constrained(M, C, b, g), atol=1e-9)
+    np.testing.assert_allclose(M @ x + C.T @ y, b, atol=1e-9)
+    many = solve(*(jnp.stack([a, 2 * a], -1) for a in args))
+    np.testing.assert_allclose(many[0], np.stack([x, x], -1), atol=1e-9)
+    D = random(*M.shape, seed=4) * pattern[0]
+    D = D + D.T
+    along = lambda s: solve(args[0] + s * D, *args[1:])[0]
+    h = 1e-4
+    slope = (constrained(M + h * D, C, b, g) - constrained(M - h * D, C, b, g)) / (2 * h)
+    np.testing.assert_allclose(jax.jit(jax.jacfwd(along))(0.0), slope, atol=1e-5 * np.abs(slope).max())
+    weights = random(*x.shape, seed=5)
+    pull = jax.jit(jax.grad(lambda s: jnp.sum(weights * along(s))))(0.0)
+    np.testing.assert_allclose(pull, np.sum(weights * slope), atol=1e-4 * np.abs(slope).max())
+
+
+def test_shortest_move_onto_rows_of_a_known_pattern():
+    _, C = chained(20)
+    r = C @ random(C.shape[1], 1, seed=1)
+    idle = jnp.zeros(len(C))
+    known, unknown = (jax.jit(lambda J, r, p=p: shortest(J, idle, p)(r))(C, r) for p in (C != 0, None))
+    np.testing.assert_allclose(known, unknown, atol=1e-9)
+    np.testing.assert_allclose(known, np.linalg.lstsq(C, r, rcond=None)[0], atol=1e-3)  # it is soft
+
+
+def test_products_of_a_known_pattern():
+    A, B = (jnp.asarray(random(3, 30, 2, seed=k)) for k in (0, 1))
+    upper = np.triu(np.random.default_rng(2).choice([-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0], size=(30, 30)))
+    found = symmetric(A, B, upper, np.triu(upper, 1).T)
+    square = upper[..., None] * np.einsum("ri...,rj...->ij...", A, B)
+    np.testing.assert_allclose(
+        found, square + np.swapaxes(square * np.triu(np.ones((30, 30)), 1)[..., None], 0, 1), atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("m, n", [(1, 1), (3, 3), (7, 4), (9, 8), (30, 24)])
