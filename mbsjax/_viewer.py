@@ -207,7 +207,7 @@ def _at_events(what: Any, after: np.ndarray, some: np.ndarray) -> Any:
         return dataclasses.replace(what, **same, a=log.a_after[some], mode=where)
     on = log.active[some]
     press = jnp.where(on, what.press[after[some]], 0.0)
-    return dataclasses.replace(what, **same, a=what.a[after[some]], stance=where._replace(on=on), press=press)
+    return dataclasses.replace(what, **same, a=what.a[after[some]], held=where._replace(on=on), press=press)
 
 
 def _elements(log: Any, after: np.ndarray, rows: np.ndarray) -> np.ndarray:
