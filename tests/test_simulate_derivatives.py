@@ -8,7 +8,7 @@ import pytest
 import scipy
 
 import mbsjax as mbs
-from tests.impacts import PENDULUMS, ball, flat_follower, turning, two_pendulums
+from tests.impacts import FLAT, PENDULUMS, ball, flat_follower, turning, two_pendulums
 from tests.mechanisms import four_bar
 
 
@@ -24,22 +24,57 @@ def height(h, restitution=1.0):
     return sol["height"].q[-1] - 0.1
 
 
+def bounced(h, e):
+    """The same in closed form."""
+    v = jnp.sqrt(2 * G * h)
+    twice = e < 0.9
+    s = 1.0 - v / G * jnp.where(twice, 1 + 2 * e, 1.0)
+    return jnp.where(twice, e**2, e) * v * s - G * s**2 / 2
+
+
 def test_bounces_have_the_slopes_of_their_closed_forms():
     """After n bounces y(T) = e^n v s - g s^2/2 with v = sqrt(2 g h) and s the time since the last one: the example that
     penalty methods get wrong."""
-
-    def exact(h, e):
-        v = jnp.sqrt(2 * G * h)
-        twice = e < 0.9
-        s = 1.0 - v / G * jnp.where(twice, 1 + 2 * e, 1.0)
-        return jnp.where(twice, e**2, e) * v * s - G * s**2 / 2
-
     hs = jnp.append(jnp.linspace(0.8, 1.2, 500), 1.0)
     hs, es = jnp.concatenate([hs, hs]), jnp.repeat(jnp.array([0.5, 1.0]), len(hs))
     slopes = jax.jit(jax.vmap(jax.grad(height, (0, 1))))(hs, es)
     np.testing.assert_allclose(slopes[0][-1], 1.42944691807002, atol=1e-10)  # the README has it in forward mode
-    for found, expected in zip(slopes, jax.vmap(jax.grad(exact, (0, 1)))(hs, es)):
+    for found, expected in zip(slopes, jax.vmap(jax.grad(bounced, (0, 1)))(hs, es)):
         np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+def along(f, x, way):
+    """The first and the second derivative along a way, both in forward mode."""
+    slope = lambda s: jax.jvp(f, (x + s * way,), (way,))[1]
+    return jax.jvp(slope, (jnp.zeros(()),), (jnp.ones(()),))
+
+
+def test_bounces_have_the_second_derivatives_of_their_closed_forms():
+    """The date of a bounce bends too: with one Newton correction of it, first derivatives would be right, and these
+    would not."""
+    way = jnp.array([1.0, 0.3])
+    starts = jnp.array([[0.9, 0.5], [1.1, 0.5], [1.0, 1.0]])
+    found = jax.jit(jax.vmap(lambda x: along(lambda x: height(*x), x, way)))(starts)
+    expected = jax.vmap(lambda x: along(lambda x: bounced(*x), x, way))(starts)
+    np.testing.assert_allclose(found, expected, atol=1e-10)
+
+
+@pytest.mark.long
+def test_second_derivatives_of_a_flat_follower_are_differences_of_its_slopes():
+    """Through loss of contact and two impacts."""
+
+    def lift(x):
+        p = {**FLAT, "k": 2000.0 * x[0], "omega": 110.0 * x[1]}
+        mech, drive = flat_follower(p), turning(p["omega"])
+        state = mbs.state(mech, drive=drive, throw=False)
+        options = {"rest_speed": 1e-3, "rtol": 1e-11, "atol": 1e-11, "max_steps": 512, "max_events": 48, "throw": False}
+        return mbs.simulate(mech, state, 0.0486, ts=jnp.array([0.0486]), drive=drive, **options).q[-1, 1]
+
+    way, h = jnp.array([1.0, 0.5]), 2e-4
+    steps = h * jnp.array([0.0, -2.0, -1.0, 1.0, 2.0])
+    slopes, seconds = jax.jit(jax.vmap(lambda s: along(lift, 1.0 + s * way, way)))(steps)
+    differences = (slopes[1] - 8 * slopes[2] + 8 * slopes[3] - slopes[4]) / (12 * h)
+    np.testing.assert_allclose(seconds[0], differences, rtol=1e-8)
 
 
 def test_a_pendulum_has_the_slopes_of_its_variational_equation():
