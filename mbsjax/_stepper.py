@@ -1,6 +1,7 @@
 """One step of a diffrax solver, along lanes."""
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -72,20 +73,37 @@ def step(
         there = y + _combined(row.weights, moves)
         now, rate, back = look(args, t + row.date * h, there, jnp.where(row.again, d, 0.0))
         moves = jnp.where(number == row.stage, h * rate, moves)
-        seen = jax.tree_util.tree_map(
-            lambda all_, x: jax.lax.dynamic_update_index_in_dim(all_, x, row.slot, 0), seen, now
-        )
+        seen = jax.lax.dynamic_update_index_in_dim(seen, packed(now, t.ndim), row.slot, 0)
         return (moves, back, seen), None
 
     like = eqx.filter_eval_shape(look, args, t, y, still)[0]
-    seen = jax.tree_util.tree_map(lambda x: jnp.zeros((1 + middle, *x.shape), x.dtype), like)
+    size = sum(math.prod(x.shape[: x.ndim - t.ndim]) for x in jax.tree_util.tree_leaves(like))
+    seen = jnp.zeros((1 + middle, size, *t.shape), y.dtype)
     rows = _Visits(*(jnp.asarray(x) for x in visits))
     (moves, _, seen), _ = jax.lax.scan(visit, (moves, still, seen), rows)
     if isinstance(solver, diffrax.AbstractERK):
         tableau: Any = solver.tableau
         y1, error = (_combined(jnp.asarray(x), moves) for x in (tableau.b_sol, tableau.b_error))
         y1 = y + y1
-    return Step(y1, error, seen)
+    return Step(y1, error, unpacked(seen, like, t.ndim))
+
+
+def packed(tree: Any, lanes: int) -> Float[Array, "n *lanes"]:
+    """All numbers of a tree, one after the other: few writes are cheaper than many."""
+    leaves = jax.tree_util.tree_leaves(tree)
+    return jnp.concatenate([x.reshape(-1, *x.shape[x.ndim - lanes :]) for x in leaves])
+
+
+def unpacked(table: Float[Array, "m n *lanes"], like: Any, lanes: int) -> Any:
+    """Rows of such numbers as trees like this one, on a first axis."""
+    leaves, structure = jax.tree_util.tree_flatten(like)
+    ends = np.cumsum([math.prod(x.shape[: x.ndim - lanes]) for x in leaves])
+    parts = [
+        jax.lax.slice_in_dim(table, end - math.prod(x.shape[: x.ndim - lanes]), end, axis=1)
+        for x, end in zip(leaves, ends.tolist())
+    ]
+    shaped = [part.reshape(table.shape[0], *x.shape) for part, x in zip(parts, leaves)]
+    return jax.tree_util.tree_unflatten(structure, shaped)
 
 
 def _combined(weights: Array, moves: Array) -> Array:
