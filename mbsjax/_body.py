@@ -107,10 +107,11 @@ def _inertia(given: Any, name: str) -> Float[Array, "3 3"]:
     if J.shape != (3, 3):
         raise ValueError(f"the inertia of body {name!r} must be 1, 3 or 6 numbers or a 3x3 tensor, got {given!r}")
     if is_concrete(J):
-        small = 1e-9 * (1e-300 + float(jnp.max(jnp.abs(J))))
-        if float(jnp.max(jnp.abs(J - J.T))) > small:
+        known = np.asarray(J)
+        small = 1e-9 * (1e-300 + float(np.abs(known).max()))
+        if float(np.abs(known - known.T).max()) > small:
             raise ValueError(f"the inertia tensor of body {name!r} is not symmetric")
-        a, b, c = (float(x) for x in jnp.linalg.eigvalsh(J))
+        a, b, c = (float(x) for x in np.linalg.eigvalsh(known))
         if a < -small:
             raise ValueError(f"the inertia of body {name!r} has a negative principal moment, {a:.6g}")
         if c > a + b + small:  # textbooks have such

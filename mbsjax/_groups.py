@@ -80,6 +80,15 @@ class AbstractPose(eqx.Module):
     def carried(self, twist: Array) -> "AbstractPose":
         """hat(twist) X: the rate of a pose that moves with this twist."""
 
+    @abc.abstractmethod
+    def turned(self, twist: Array) -> "AbstractPose":
+        """The rate of a rate of a pose, all else at rest: what it is carried to, but for the origin."""
+
+    @abc.abstractmethod
+    def wrench(self, slope: Any) -> Array:
+        """The derivative along twists of what has this derivative (a pose of slopes) in the pose: the transpose of
+        `carried`."""
+
     @staticmethod
     @abc.abstractmethod
     def bracket(V: Array, S: Array) -> Array:
@@ -100,10 +109,6 @@ class AbstractPose(eqx.Module):
     def apply(self, p: Array) -> Array:
         """A point's coordinates in A from those in B."""
         return self.position + self.rotate(p)
-
-    def nudge(self, twist: Array) -> Any:
-        """(I + hat(twist)) X: right to first order, for derivatives at zero."""
-        return jax.tree_util.tree_map(jnp.add, self, self.carried(twist))
 
     def screws(self, columns: np.ndarray) -> Array:
         """The twists in A, of every one of many poses (last), of every column of a constant matrix in B."""
@@ -187,6 +192,14 @@ class SE2(AbstractPose):
     def carried(self, twist: Array) -> "SE2":
         w, vx, vy = twist
         return SE2(-w * self.s, w * self.c, vx - w * self.y, vy + w * self.x, w)
+
+    def turned(self, twist: Array) -> "SE2":
+        w = twist[0]
+        return SE2(-w * self.s, w * self.c, -w * self.y, w * self.x, jnp.zeros_like(w))
+
+    def wrench(self, slope: Any) -> Array:
+        moment = self.c * slope.s - self.s * slope.c + self.x * slope.y - self.y * slope.x
+        return jnp.stack([moment + slope.angle, slope.x, slope.y])
 
     @staticmethod
     def bracket(V: Array, S: Array) -> Array:
@@ -279,9 +292,16 @@ class SE3(AbstractPose):
         return jnp.concatenate([w, rate.position - cross(w, self.position)])
 
     def carried(self, twist: Array) -> "SE3":
+        turned = self.turned(twist)
+        return SE3(turned.R, twist[3:] + turned.p)
+
+    def turned(self, twist: Array) -> "SE3":
         w = twist[:3]
-        turned = jnp.stack([cross(w, self.R[:, j]) for j in range(3)], 1)
-        return SE3(turned, twist[3:] + cross(w, self.position))
+        return SE3(cross(w[:, None], self.R), cross(w, self.position))
+
+    def wrench(self, slope: Any) -> Array:
+        moment = jnp.sum(cross(self.R, slope.R), 1) + cross(self.position, slope.p)
+        return jnp.concatenate([moment, slope.p])
 
     @staticmethod
     def bracket(V: Array, S: Array) -> Array:
@@ -312,7 +332,8 @@ class SE3(AbstractPose):
 
 def cross(a: Array, b: Array) -> Array:
     """a x b, entries on the first axis."""
-    return jnp.stack([a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]])
+    on = lambda x: jnp.concatenate([x[1:], x[:1]])
+    return on(a * on(b) - on(a) * b)
 
 
 def take(poses: AbstractPose, index: np.ndarray) -> AbstractPose:

@@ -23,7 +23,7 @@ from ._groups import AbstractPose, lanewise, one, pick, wide
 from ._inertia import AbstractInertia, inertia, turned
 from ._linalg import saddle, shortest, symmetric
 from ._mechanism import Mechanism
-from ._system import drifted, second
+from ._system import drifting, second
 from ._trees import Function, as_function, once
 
 
@@ -342,11 +342,8 @@ class Plant(eqx.Module):
         aims = second(lambda s: jnp.stack([x for _, x in problem.targets(t + s)]))
 
         def curve(gauge: Any, aim: tuple, moving: list) -> Array:
-            def later(s: Array) -> Array:
-                x, rate, gain = aim
-                target = x + (rate + gain * s / 2) * s
-                return gauge.residual(target, *(drifted(X, V, A, s) for X, V, A in moving))
-
+            (x, rate, gain), paths = aim, [drifting(*each) for each in moving]
+            later = lambda s: gauge.residual(x + (rate + gain * s / 2) * s, *(at(s) for at in paths))
             return second(later)[2][None]
 
         for k, i in enumerate(problem.gauges):

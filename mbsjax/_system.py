@@ -490,10 +490,8 @@ class System(eqx.Module):
             rows.append(_by_loop(expand(left).defect_rate(seen, afar) * wide(self.layout.loops, lanes)))
 
         def slope(gauge: AbstractGauge, target: Array, *poses: AbstractPose) -> tuple[Array, Array]:
-            def nudged(twists: Array) -> Array:
-                return gauge.residual(target, *(X.nudge(w) for X, w in zip(poses, twists, strict=True)))
-
-            return jax.value_and_grad(nudged)(jnp.zeros((len(poses), S.shape[0])))
+            value, slopes = jax.value_and_grad(lambda poses: gauge.residual(target, *poses))(poses)
+            return value, jnp.stack([X.wrench(slope) for X, slope in zip(poses, slopes, strict=True)])
 
         for i, target in targets:
             value, slopes = lanewise(slope, lanes)(self.gauges[i], target, *self.gauge_poses(X, i))
@@ -553,10 +551,10 @@ class System(eqx.Module):
             return [(one(X, b), jnp.sum(way * V, -1), jnp.sum(way * A, -1)) for b, way in paths]
 
         for k, (i, _) in enumerate(targets(jnp.zeros(()))):
-            moving = movement(self.layout.gauge_bodies[i])
+            paths = [drifting(*each) for each in movement(self.layout.gauge_bodies[i])]
 
-            def later(s: Array, i: int = i, k: int = k, moving: list = moving) -> Array:
-                return self.gauges[i].residual(targets(s)[k][1], *(drifted(X, V, A, s) for X, V, A in moving))
+            def later(s: Array, i: int = i, k: int = k, paths: list = paths) -> Array:
+                return self.gauges[i].residual(targets(s)[k][1], *(at(s) for at in paths))
 
             rows.append(second(later)[2][None])
         if mode is not None:
@@ -566,11 +564,8 @@ class System(eqx.Module):
                 twists += [jnp.stack([m[side][1] for m in moves]), jnp.stack([m[side][2] for m in moves])]
 
             def curve(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, V_a, A_a, V_b, A_b, *where: Array) -> Array:
-                def gap(s: Array) -> Array:
-                    later = touch.relative(drifted(P_a, V_a, A_a, s), drifted(P_b, V_b, A_b, s))
-                    return touch.meet(later, *where).gap
-
-                return second(gap)[2]
+                first, other = drifting(P_a, V_a, A_a), drifting(P_b, V_b, A_b)
+                return second(lambda s: touch.meet(touch.relative(first(s), other(s)), *where).gap)[2]
 
             curves = self.each_touch(curve, *self.planes(X), *twists, mode.e1, mode.e2, mode.s1, mode.s2)
             rows.append(_owned(mode, curves, a[mode.rests]))
@@ -594,10 +589,11 @@ class System(eqx.Module):
         return jnp.where(wide(lengths, self.size.ndim), self.size[None], 1.0)
 
 
-def drifted(X: AbstractPose, V: Array, A: Array, s: Array) -> AbstractPose:
-    """Where a pose with twist V, and rate of twist A, is a time s later; right to second order in s."""
-    w = V * s + A * (s * s / 2)
-    return jax.tree_util.tree_map(lambda x, y: (x + y) / 2, X, X.nudge(w).nudge(w))  # I + w + w w / 2
+def drifting(X: AbstractPose, V: Array, A: Array) -> Callable[[Array], AbstractPose]:
+    """Where a pose with twist V, and rate of twist A, is a short time later; right to second order in it."""
+    rate = X.carried(V)
+    gain = jax.tree_util.tree_map(jnp.add, X.carried(A), rate.turned(V))
+    return lambda s: jax.tree_util.tree_map(lambda x, v, a: x + (v + a * s / 2) * s, X, rate, gain)
 
 
 def second(f: Callable[[Array], Any]) -> tuple[Any, Any, Any]:

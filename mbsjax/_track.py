@@ -14,7 +14,7 @@ from ._gauge import AbstractGauge, to_dim
 from ._groups import SE2, AbstractPose, one
 from ._mechanism import Mechanism, unknown
 from ._precision import as_float
-from ._system import System, drifted, second, system
+from ._system import System, drifting, second, system
 from ._touch import Mode
 
 
@@ -104,7 +104,8 @@ class PointReader(AbstractReader):
 
     def track(self, q: Array, v: Array, a: Array) -> Track:
         X, V, A = self.body.moving(q, v, a)
-        return Track(*second(lambda s: (lambda Y: Y.apply(to_dim(self.place, Y)))(drifted(X, V, A, s))))
+        place, at = to_dim(self.place, X), drifting(X, V, A)
+        return Track(*second(lambda s: at(s).apply(place)))
 
 
 class GaugeReader(AbstractReader):
@@ -121,8 +122,8 @@ class GaugeReader(AbstractReader):
         return self.gauge.measure(*(body(q) for body in self.bodies))
 
     def track(self, q: Array, v: Array, a: Array) -> Track:
-        moving = [body.moving(q, v, a) for body in self.bodies]
-        return Track(*second(lambda s: self.gauge.measure(*(drifted(X, V, A, s) for X, V, A in moving))))
+        paths = [drifting(*body.moving(q, v, a)) for body in self.bodies]
+        return Track(*second(lambda s: self.gauge.measure(*(at(s) for at in paths))))
 
 
 def check_readable(mech: Mechanism, name: str) -> None:
@@ -212,12 +213,13 @@ class ContactReader(eqx.Module):
         k, touch = self.number, self.system.touch(self.number)
         poses, *twists = zip(*(body.moving(q, v, a) for body in self.bodies))
         moving = list(zip(touch.planes(*poses), *twists))
+        paths = [drifting(*each) for each in moving]
         near, on = touch.closest(touch.relative(*(P for P, _, _ in moving))), mode.active[k]
         pairs = zip((mode.e1, mode.e2, mode.s1, mode.s2), near)
         e1, e2, s1, s2 = (jnp.where(on, mine[k], there) for mine, there in pairs)
 
         def coordinates(s: Array) -> Array:
-            found = touch.meet(touch.relative(*(drifted(P, V, A, s) for P, V, A in moving)), e1, e2, s1, s2)
+            found = touch.meet(touch.relative(*(at(s) for at in paths)), e1, e2, s1, s2)
             return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap])
 
         value, rate, second_rate = second(coordinates)

@@ -46,8 +46,7 @@ class Moment(eqx.Module):
         X = one(self.X, number)
         place = to_dim(jnp.asarray(point, float), X)
         V = jnp.sum(self.layout.paths[number] * self.S * self.v, -1)
-        place, rate = jax.jvp(lambda s: X.nudge(V * s).apply(place), (jnp.zeros(()),), (jnp.ones(()),))
-        return Reading(place, rate)
+        return Reading(X.apply(place), X.carried(V).apply(place))
 
     def along(self, what: Any) -> tuple[Float[Array, ""], Float[Array, " nv"]]:
         """The value of a coordinate or gauge, and its derivative in the freedoms."""
@@ -62,11 +61,9 @@ class Moment(eqx.Module):
         numbers = [self.layout.body_numbers[name] for name in gauge.bodies]
         poses = [one(self.X, number) for number in numbers]
 
-        def nudged(twists: Array) -> Array:
-            return gauge.measure(*(X.nudge(w) for X, w in zip(poses, twists)))
-
-        value, slopes = jax.value_and_grad(nudged)(jnp.zeros((len(poses), self.S.shape[0])))
-        return value, jnp.sum(self.layout.paths[numbers] * (slopes @ self.S), 0)
+        value, slopes = jax.value_and_grad(lambda poses: gauge.measure(*poses))(poses)
+        wrenches = jnp.stack([X.wrench(slope) for X, slope in zip(poses, slopes, strict=True)])
+        return value, jnp.sum(self.layout.paths[numbers] * (wrenches @ self.S), 0)
 
     def push(self, body: str, wrench: Float[Array, " rows"]) -> Float[Array, " nv"]:
         """What a wrench in ground on a body does to the freedoms."""
