@@ -31,6 +31,7 @@ CODES = (
 )
 
 _CONVERGED = 20  # times the root of the machine's precision: the next correction would be of the size of its square
+_LEFT = 1e4  # times that precision: a correction that leaves more of the residual does not close the loops
 _FIRST = 0.3  # a step is trusted if its first correction is within this part of what was predicted
 _CONTRACTION = 0.25  # and every further one within this part of the one before
 _CORRECTIONS = 6
@@ -148,12 +149,14 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         finest, _ = problem.system.finest
         around = problem.system.around
 
-    def newton(problem: Problem, q: Array, turns: Turns, t: Array) -> tuple[Array, Array, Array]:
-        """The correction of the position, the velocity, and the Jacobian there, as far as it can be singular."""
+    def newton(problem: Problem, q: Array, turns: Turns, t: Array) -> tuple[Array, Array, Array, Array]:
+        """The correction of the position, the velocity, and the Jacobian there, as far as it can be singular; and what
+        the correction leaves of the residual: beyond a lock-up no move would close the loops, however small it is."""
         r, J, in_time = problem.linearise(q, t, turns)
         both = -lone_last(J, jnp.stack([r, in_time], 1), problem.lone)
         speeds = problem.speeds(t) * (1.0 if problem.mode is None else problem.mode.clock)
-        return problem.spread(both[:, 0]), problem.spread(both[:, 1], speeds), without(J, problem.lone)
+        left = jnp.max(jnp.abs(r + product(J, both)[:, 0]), 0, initial=0.0)
+        return problem.spread(both[:, 0]), problem.spread(both[:, 1], speeds), without(J, problem.lone), left
 
     def ahead(s: _State, h: Array) -> tuple[Problem, Array]:
         """The equations and the time after a step by h. While a body drops, time stands still."""
@@ -181,14 +184,15 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         """One Newton correction of the step being tried, and what follows from it: the next correction, a shorter
         step, or the next step, which after the output is the one to the output after it."""
         active, (now, t) = going(s, t_next), ahead(s, s.h)
-        d, v, J = newton(now, s.y, s.turns, t)
+        d, v, J, left = newton(now, s.y, s.turns, t)
         y = problem.system.retract(s.y, d)
         size, reach = (jnp.max(jnp.abs(x * per_size), 0, initial=0.0) for x in (d, s.d))
         limit = jnp.where(s.k == 0, _FIRST * reach + 100 * converged, _CONTRACTION * s.last)
         before, after = _determinants(s.J, J)
         crossed = (before * after < 0) & ~s.fresh
-        done = (size <= converged) & active & ~(crossed & (s.h > shortest))
-        going_well = (size <= limit) & (size > converged) & (s.k < _CORRECTIONS)  # not where size is NaN
+        closes = (size <= converged) & (left <= _LEFT * eps)
+        done = closes & active & ~(crossed & (s.h > shortest))
+        going_well = (size <= limit) & ~closes & (s.k < _CORRECTIONS)  # not where size is NaN
         failed = ~going_well & ~done & active
         sight = s.watch
         if sight is not None:
