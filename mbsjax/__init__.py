@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import frames as frames, plots as plots
+from . import _xla, frames as frames, plots as plots  # noqa: F401
 from ._allocation import Allocation as Allocation, Cost as Cost, allocate as allocate
 from ._assembly import Assembly as Assembly, assemble as assemble
 from ._body import Body as Body, inertia_matrix as inertia_matrix

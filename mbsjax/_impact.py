@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from ._groups import pick
-from ._linalg import definite
+from ._linalg import definite, product
 from ._modes import EVENTS, GUARDS
 from ._plant import Frame, Plant, Stance
 
@@ -62,7 +62,12 @@ def meeting(plant: Plant, frame: Frame, v: Array, stance: Stance) -> Meeting:
     Cc = pick(frame.slopes, plant.problem.unknown, 1)
     held = frame.C.shape[0] - int(plant.rigid.sum())
     response, _ = plant.solver(frame, stance, contacts=False)(Cc.T, jnp.zeros((held, Cc.shape[0])))
-    return Meeting(frame, frame.slopes @ v, response, Cc @ response)
+    return Meeting(frame, _times(frame.slopes, v), response, product(Cc, response))
+
+
+def _times(A: Array, x: Array) -> Array:
+    """A x, written out: a loop with a matrix product in it is not compiled as one piece on CPUs."""
+    return jnp.sum(A * x, 1)
 
 
 def impulses(
@@ -88,7 +93,7 @@ def complementary(G: Float[Array, "c c"], b: Float[Array, " c"], taking_part: Bo
 
     def wrong(chosen: Array) -> Array:
         pi = _chosen(G, b, chosen)
-        w = G @ pi + b
+        w = _times(G, pi) + b
         force = jnp.max(jnp.abs(pi), initial=0.0) * 1e-12
         return taking_part & jnp.where(chosen, pi < -force, w < -small)
 
@@ -107,7 +112,7 @@ def complementary(G: Float[Array, "c c"], b: Float[Array, " c"], taking_part: Bo
 
 def struck_velocity(plant: Plant, meets: Meeting, v: Array, pi: Array) -> Array:
     """The velocities after impulses."""
-    return v + plant.spread(meets.response @ pi, jnp.zeros(len(plant.problem.columns)))
+    return v + plant.spread(_times(meets.response, pi), jnp.zeros(len(plant.problem.columns)))
 
 
 def happen(
@@ -158,13 +163,14 @@ def happen(
     def settled(elastic: Array) -> tuple[Array, Array, Array]:
         struck = complementary(met.G, met.rates * (1 + jnp.where(elastic, plant.restitution, 0.0)), part)
         pi = impulses(met, plant.restitution, struck, elastic)
-        return struck, pi, met.rates + met.G @ pi
+        return struck, pi, met.rates + _times(met.G, pi)
 
     def weighed(k: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
         elastic = state[0]
         struck, pi, after = settled(elastic)
         rests = ~(after >= rest_speed)  # these are formed: no endless bouncing (3.6.1-4)
-        gains = pi @ met.rates + pi @ met.G @ pi / 2 > 1e-12 * jnp.abs(pi @ met.rates)
+        work = jnp.sum(pi * met.rates)
+        gains = work + jnp.sum(pi * _times(met.G, pi)) / 2 > 1e-12 * jnp.abs(work)
         return elastic & ~jnp.select([k == 0, k == 1], [rests, gains | no], no), struck, pi, after
 
     zero = jnp.zeros(c)

@@ -79,7 +79,7 @@ def determinant(A: Float[Array, "n n *lanes"]) -> Float[Array, "*lanes"]:
 
 
 def product(A: Float[Array, "m n *lanes"], B: Float[Array, "n k *lanes"]) -> Float[Array, "m k *lanes"]:
-    if max(*A.shape[:2], *B.shape[:2]) > _UNROLLED:
+    if A.shape[0] * A.shape[1] * B.shape[1] > 64**3:
         return jnp.einsum("mn...,nk...->mk...", A, B)
     return jnp.sum(A[:, :, None] * B[None], 1)
 

@@ -63,11 +63,11 @@ class Moment(eqx.Module):
 
         value, slopes = jax.value_and_grad(lambda poses: gauge.measure(*poses))(poses)
         wrenches = jnp.stack([X.wrench(slope) for X, slope in zip(poses, slopes, strict=True)])
-        return value, jnp.sum(self.layout.paths[numbers] * (wrenches @ self.S), 0)
+        return value, jnp.sum(self.layout.paths[numbers] * jnp.sum(wrenches[:, :, None] * self.S[None], 1), 0)
 
     def push(self, body: str, wrench: Float[Array, " rows"]) -> Float[Array, " nv"]:
         """What a wrench in ground on a body does to the freedoms."""
-        return self.layout.paths[self.layout.body_numbers[body]] * (wrench @ self.S)
+        return self.layout.paths[self.layout.body_numbers[body]] * jnp.sum(wrench[:, None] * self.S, 0)
 
 
 class AbstractForce(eqx.Module):
