@@ -13,6 +13,7 @@ import numpy as np
 import optimistix as optx
 from jaxtyping import Array, Float
 
+from ._components import by_components
 from ._groups import lanewise
 
 
@@ -31,9 +32,9 @@ class _Visits(NamedTuple):
 
     weights: Any  # of these moves
     date: Any  # as part of the step
-    stage: Any  # the number of the move that is found there; -1 for none
+    stage: Any  # the number of the move that is found there; one more than there are, if it is none
     again: Any  # whether it is the point before, put back on the constraints
-    slot: Any  # the place among what is seen; what comes later overwrites it
+    slot: Any  # the place among what is seen, if it is such a point
 
 
 def step(
@@ -66,14 +67,18 @@ def step(
         y1, error, half = lanewise(make, t.ndim)((args, still), t, h, y)
         moves, visits = jnp.stack([y1 - y, half - y]), _of_points(middle)
 
-    number = np.arange(moves.shape[0]).reshape(-1, *(1,) * y.ndim)
+    n, put = moves.shape[0], jax.lax.dynamic_update_index_in_dim
+    moves = jnp.concatenate([moves, jnp.zeros_like(moves[:1])])
 
     def visit(carry: tuple[Array, Array, Any], row: Any) -> tuple[tuple[Array, Array, Any], None]:
         moves, d, seen = carry
-        there = y + _combined(row.weights, moves)
-        now, rate, back = look(args, t + row.date * h, there, jnp.where(row.again, d, 0.0))
-        moves = jnp.where(number == row.stage, h * rate, moves)
-        seen = jax.lax.dynamic_update_index_in_dim(seen, packed(now, t.ndim), row.slot, 0)
+        there = y + _combined(row.weights, moves[:n])
+        looked = by_components(look, t.ndim) if scan_kind == "lax" else look
+        now, rate, back = looked(args, t + row.date * h, there, jnp.where(row.again, d, 0.0))
+        moves = put(moves, h * rate, row.stage, 0)
+        seen = jax.lax.cond(
+            row.again, lambda now, seen: put(seen, packed(now, t.ndim), row.slot, 0), lambda now, seen: seen, now, seen
+        )
         return (moves, back, seen), None
 
     like = eqx.filter_eval_shape(look, args, t, y, still)[0]
@@ -83,7 +88,7 @@ def step(
     (moves, _, seen), _ = jax.lax.scan(visit, (moves, still, seen), rows)
     if isinstance(solver, diffrax.AbstractERK):
         tableau: Any = solver.tableau
-        y1, error = (_combined(jnp.asarray(x), moves) for x in (tableau.b_sol, tableau.b_error))
+        y1, error = (_combined(jnp.asarray(x), moves[:n]) for x in (tableau.b_sol, tableau.b_error))
         y1 = y + y1
     return Step(y1, error, unpacked(seen, like, t.ndim))
 
@@ -122,22 +127,22 @@ def _of_stages(solver: Any, known: bool, middle: bool) -> _Visits:
         a[i + 1, : i + 1] = row
     rows: list[tuple] = [(a[i], c[i], i, False, 0) for i in range(int(known), n)]
     if not (c[-1] == 1 and np.array_equal(a[-1], b)):
-        rows.append((b, 1.0, -1, False, 0))
-    rows.append((b, 1.0, -1, True, int(middle)))
+        rows.append((b, 1.0, n, False, 0))
+    rows.append((b, 1.0, n, True, int(middle)))
     if middle:
         with jax.ensure_compile_time_eval():
             # all interpolations are linear in the moves; any interval does
-            half = solver.interpolation_cls(
-                t0=jnp.zeros(()), t1=jnp.ones(()), y0=jnp.zeros(n), y1=jnp.asarray(b), k=jnp.eye(n)
-            ).evaluate(0.5)
-            rows += [(np.asarray(half), 0.5, -1, again, 0) for again in (False, True)]
+            half = jax.jit(lambda **of: solver.interpolation_cls(**of).evaluate(of["t1"] / 2))(
+                t0=np.zeros(()), t1=np.ones(()), y0=np.zeros(n), y1=b, k=np.eye(n)
+            )
+            rows += [(np.asarray(half), 0.5, n, again, 0) for again in (False, True)]
     return _Visits(*(np.array(x) for x in zip(*rows)))
 
 
 def _of_points(middle: bool) -> _Visits:
     """The end and, if asked for, the middle, whose moves are known."""
-    rows: list[tuple] = [((1.0, 0.0), 1.0, -1, again, int(middle)) for again in (False, True)]
-    rows += [((0.0, 1.0), 0.5, -1, again, 0) for again in (False, True)] if middle else []
+    rows: list[tuple] = [((1.0, 0.0), 1.0, 2, again, int(middle)) for again in (False, True)]
+    rows += [((0.0, 1.0), 0.5, 2, again, 0) for again in (False, True)] if middle else []
     return _Visits(*(np.array(x) for x in zip(*rows)))
 
 
