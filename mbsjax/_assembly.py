@@ -20,7 +20,7 @@ from ._results import RESULTS
 from ._system import System, system
 from ._touch import Mode
 from ._track import Configuration
-from ._trees import frozen
+from ._trees import frozen, once
 
 
 _TRIES = 8  # for coordinates without an estimate: two from where the joints rest, then from anywhere
@@ -33,6 +33,7 @@ class Estimate(eqx.Module):
     q: Float[Array, " nq"]
     given: tuple[int, ...] = eqx.field(static=True)  # freedoms, not driven, whose estimate was given; others follow
 
+    @once
     def off(self, laid_out: System, q: Float[Array, " nq"]) -> Float[Array, " given"]:
         """How far each given estimate is from q, in radians or sizes; rotations in space are not looked at."""
         slots, lengths = (np.array(x)[list(self.given)] for x in (laid_out.layout.slots, laid_out.layout.lengths))
@@ -179,7 +180,7 @@ def closing(mech: Mechanism, problem: Problem, names: Iterable[str] | None = Non
     return problem.within(at_rest(problem, active)) if active else problem
 
 
-@eqx.filter_jit
+@once
 def close(
     problem: Problem, begin: Estimate, max_steps: int, t: Float[Array, ""] | float = 0.0
 ) -> tuple[Array, Array, Array, Array, Mode | None]:
@@ -291,7 +292,7 @@ def explain(
     )
 
 
-@eqx.filter_jit
+@once
 def _search_many(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
     """The best that assembly reaches from q and many random positions: whether it is closed, and its residual."""
     scale = problem.spread(jnp.ones(len(problem.unknown)))

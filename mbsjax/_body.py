@@ -9,9 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._groups import pick
 from ._joint.joint import check_name
-from ._precision import as_float, is_concrete
+from ._precision import as_float, is_concrete, numpy_of
 from ._profile.profile import Profile
 
 
@@ -55,7 +54,7 @@ class Body(eqx.Module):
         check_name(name, "a body")
         self.name = name
         self.mass = as_float(mass, f"the mass of body {name!r}")
-        if is_concrete(self.mass) and not bool(self.mass >= 0):
+        if is_concrete(self.mass) and not np.asarray(self.mass) >= 0:
             raise ValueError(f"the mass of body {name!r} must not be negative, got {mass!r}")
         self.center = point3(center, f"the centre of body {name!r}")
         self.inertia = _inertia(inertia, name)
@@ -92,22 +91,22 @@ def _point(given: Any, what: str) -> Array:
 def point3(given: Any, what: str) -> Float[Array, "3"]:
     """Two or three numbers as three."""
     point = _point(given, what)
-    return jnp.concatenate([point, jnp.zeros(3 - len(point))])
+    return jnp.asarray(numpy_of(point).concatenate([point, np.zeros(3 - len(point))]))
 
 
 def _inertia(given: Any, name: str) -> Float[Array, "3 3"]:
     J = as_float(given, f"the inertia of body {name!r}")
+    J = np.asarray(J) if is_concrete(J) else J
     if J.shape == ():
         # seen in the plane alone: spread over x and y as for a flat plate, so that it is a body's
         J = J * np.diag([0.5, 0.5, 1.0])
     elif J.shape == (3,):
         J = J * np.eye(3)
     elif J.shape == (6,):  # xx, yy, zz, xy, yz, zx
-        J = pick(J, np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2]]))
+        J = J[np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2]])]
     if J.shape != (3, 3):
         raise ValueError(f"the inertia of body {name!r} must be 1, 3 or 6 numbers or a 3x3 tensor, got {given!r}")
-    if is_concrete(J):
-        known = np.asarray(J)
+    if isinstance(known := J, np.ndarray):
         small = 1e-9 * (1e-300 + float(np.abs(known).max()))
         if float(np.abs(known - known.T).max()) > small:
             raise ValueError(f"the inertia tensor of body {name!r} is not symmetric")
@@ -120,4 +119,4 @@ def _inertia(given: Any, name: str) -> Float[Array, "3 3"]:
                 "larger than the sum of the other two",
                 stacklevel=5,
             )
-    return J
+    return jnp.asarray(J)

@@ -24,6 +24,7 @@ from ._profile.followers import (
 from ._profile.laws import SVAJ, Peak, Programme, peak, slope
 from ._profile.makers import direction
 from ._profile.profile import Profile
+from ._trees import once
 from .frames import PlanarFrame
 
 
@@ -186,7 +187,7 @@ def least_base_radius(programme: Programme, follower: AbstractFollower, *, press
     return _least_base_radius(programme, follower, positive(pressure_angle, "the limit of the pressure angle"))
 
 
-@eqx.filter_jit
+@once
 def _least_base_radius(programme: Programme, follower: Translating, limit: Float[Array, ""]) -> Peak:
     rounding, e = follower.tip.rounding(), follower.offset
 
@@ -225,7 +226,7 @@ def _spot(cam: Cam, s: Float[Array, ""], v: Float[Array, ""], a: Float[Array, ""
     return _Spot(pressure, curvature, 1 / curvature - rounding, None, p)
 
 
-@eqx.filter_jit
+@once
 def _table(cam: Cam, theta: Float[Array, "*n"], speed: Float[Array, ""]) -> CamTable:
     motion = cam.programme.svaj(theta)
     spot = jax.vmap(lambda s, v, a: _spot(cam, s, v, a))(*(x.reshape(-1) for x in motion[:3]))
@@ -248,7 +249,7 @@ def _over_segments(programme: Programme, f: Callable) -> list[Peak]:
     return [Peak(peaks.at[k, i], peaks.value[k, i]) for i, k in enumerate(best)]
 
 
-@eqx.filter_jit
+@once
 def _extremes(cam: Cam) -> CamExtremes:
     def wanted(s: Array, v: Array, a: Array) -> list[Array]:
         spot = _spot(cam, s, v, a)
@@ -264,7 +265,7 @@ def _extremes(cam: Cam) -> CamExtremes:
     return CamExtremes(pressure, None, Peak(others[0].at, -others[0].value), others[1])
 
 
-@eqx.filter_jit
+@once
 def _velocities(programme: Programme) -> tuple[Array, Array]:
     """Of the lift at the start of each segment and at the end of the one before."""
     n = len(programme.segments)

@@ -2,14 +2,13 @@
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ._outcome import CLASSES
 from ._task import Task
-from ._trees import lean
+from ._trees import lean, once
 
 
 class Lane(NamedTuple):
@@ -62,7 +61,7 @@ def lane(task: Task, x: Float[Array, " d"]) -> Lane:
     )  # fmt: skip
 
 
-@eqx.filter_jit
+@once
 def advance(task: Task, lanes: Lane, settings: Settings, count: int) -> Lane:
     """All searches by some steps each."""
     step = lambda one: jax.tree_util.tree_map(lambda a, b: jnp.where(one.done, a, b), one, _step(task, one, settings))

@@ -12,6 +12,7 @@ from jaxtyping import Array
 from ._evaluate import CHUNK, evaluated, linearised
 from ._study import Study
 from ._taylor import first_order
+from ._trees import once
 
 
 class WorstCase(NamedTuple):
@@ -216,6 +217,6 @@ def _toward(u: np.ndarray, room: np.ndarray, g: np.ndarray) -> np.ndarray:
     return (((g * u).sum(1) - room) / square)[:, None] * g - u
 
 
-@eqx.filter_jit
+@once
 def _dimensions(study: Study, u: Array) -> tuple[Array, Array]:
     return jax.vmap(study.dimensions)(u), jax.vmap(jax.jacfwd(study.dimensions))(u)

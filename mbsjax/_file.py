@@ -19,7 +19,7 @@ from ._formula import Formula
 from ._goal import Match, Minimax, Minimise, Within
 from ._kinematics import Motion, kinematics
 from ._mechanism import Mechanism, unknown
-from ._precision import is_concrete
+from ._precision import is_concrete, numpy_of
 from ._reading import Measure
 from ._solution import Solution
 from ._state import state
@@ -346,7 +346,7 @@ class Model:
             raise reader.wrong(f"when it ends, `t1`, is missing in [{section}]", (section,))
         t0, t1 = (reader.number(table.get(k, 0.0), (section, k)) for k in ("t0", "t1"))
         n = reader.whole(table.get("outputs", 201), (section, "outputs"), 10**5, 2)
-        return jnp.linspace(jnp.asarray(t0, float), jnp.asarray(t1, float), n)
+        return jnp.asarray(numpy_of(t0, t1).linspace(t0, t1, n), float)
 
     def _trigger(self, reader: Reader, name: str, given: Any) -> Trigger:
         path = ("simulate", "triggers", name)

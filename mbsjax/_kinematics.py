@@ -20,7 +20,7 @@ from ._march import CODES, follow
 from ._mechanism import Mechanism
 from ._mobility import check_drivers, spare_freedoms
 from ._modes import EVENTS, start_mode
-from ._precision import as_float, is_concrete
+from ._precision import as_float, is_concrete, known
 from ._profile.closest import Pairing
 from ._results import RESULTS
 from ._run import AbstractRun
@@ -28,7 +28,7 @@ from ._start import around, check_start, overlapping
 from ._system import second
 from ._touch import Mode
 from ._track import ContactReader, ContactTrack
-from ._trees import frozen
+from ._trees import frozen, once
 
 
 class Motion(AbstractRun):
@@ -158,28 +158,32 @@ def kinematics(
     ts = as_float(ts, "the output times")
     if ts.ndim != 1 or ts.shape[0] == 0:
         raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
-    if is_concrete(ts) and not bool(jnp.all(jnp.diff(ts) > 0)):
+    if is_concrete(ts) and not np.all(np.diff(ts) > 0):
         raise ValueError("the output times must increase")
     assembling = closing(mech, problem)
     begin = guess(mech, problem, estimate)
-    q0, _, closed, *_ = close(assembling, begin, 200, ts[0])
+    events = max_events if mech.contacts else 0
+    wait = (lambda: None) if mech.contacts else _run.ahead((problem, begin.q, ts, max_steps, events), _to_run)
+    t0 = jnp.asarray(known(ts)[0])
+    q0, _, closed, *_ = close(assembling, begin, 200, t0)
     looking = throw and is_concrete(problem, q0)
     near = _around(problem, q0) if mech.contacts else None
     if looking:
-        check_drivers(mech, problem, q0, bool(closed), ts[0])
+        check_drivers(mech, problem, q0, bool(closed), t0)
         if not bool(closed):
-            raise ValueError(explain(mech, assembling, q0, float(ts[0])))
+            raise ValueError(explain(mech, assembling, q0, float(t0)))
         if near is not None:
             check_start(mech, *near)
         begin.warn(mech, q0)
     if near is not None:
         active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
-        mode, fits = _start(problem, q0, ts[0], spare_freedoms(problem, q0, ts[0]), active)
+        mode, fits = _start(problem, q0, t0, spare_freedoms(problem, q0, t0), active)
         if looking and not bool(fits):
             names = [c.name for c in mech.contacts if c.active]
             raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
         closed, problem = closed & fits, problem.within(mode)
-    found = _run(problem, q0, closed, ts, max_steps, max_events if mech.contacts else 0)
+    wait()
+    found = _run(problem, q0, closed, ts, max_steps, events)
     motion = Motion(mech, ts, *found, estimate=begin)
     if near is not None and problem.mode is not None:
         clear = ~overlapping(near[0], frozen(problem.system.size), problem.mode.active)
@@ -207,7 +211,12 @@ class _Run(NamedTuple):
     events: Events | None
 
 
-@eqx.filter_jit
+def _to_run(problem: Problem, q: Array, ts: Array, max_steps: int, max_events: int) -> tuple:
+    """What `_run` will be given."""
+    return problem, q, jax.ShapeDtypeStruct((), bool), ts, max_steps, max_events
+
+
+@once
 def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, max_events: int) -> _Run:
     """Phase one finds the positions and is never differentiated; phase two, all times at once, takes the
     rates and carries the derivatives."""
@@ -290,16 +299,16 @@ def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
     return v, problem.spread(-solve(curve[:, None])[:, 0], driven_a), r
 
 
-@eqx.filter_jit
+@once
 def _start(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]) -> tuple[Mode, Array]:
     return start_mode(problem, q, t, n, active)
 
 
-@eqx.filter_jit
+@once
 def _around(problem: Problem, q: Array) -> tuple[Pairing, SE2]:
     return around(*frozen((problem.system, q)))
 
 
-@eqx.filter_jit
+@once
 def _contact_tracks(reader: ContactReader, q: Array, v: Array, a: Array, mode: Mode) -> ContactTrack:
     return jax.vmap(reader)(q, v, a, mode)

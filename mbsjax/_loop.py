@@ -493,7 +493,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     h0 = 1e-3 * span
     y0 = jnp.concatenate([q0, p0])
     there = (*stance0.where, stance0.s1)
-    resting = Side(still, jnp.zeros_like(t0), jnp.zeros((c, *t0.shape)))
+    resting = _resting(plant, t0)
     state = _State(
         t0, q0, p0, resting, jnp.zeros_like(y0), stance0, there, system.pairs_apart(t0.shape), nothing, nothing > 0,
         jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
@@ -518,6 +518,17 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         meter.close(progress)
     final = _row(state.t, state.q, state.p, state.stance, state.side)
     return Course(record.read(first, lanes), state.steps, final, state.code, state.rejected, state.events)
+
+
+def _resting(plant: Plant, t: Array) -> Side:
+    return Side(*(jnp.zeros((*n, *t.shape)) for n in ((len(plant.names[0]),), (), (len(plant.laws),))))
+
+
+def unmade(plant: Plant, t: Array, q: Array, p: Array, stance: Stance, options: Options) -> Course:
+    """A course that is laid out as those of `run` from such a beginning."""
+    last, none = _row(t, q, p, stance, _resting(plant, t)), jnp.zeros(t.shape, int)
+    rows = jax.tree_util.tree_map(lambda x: jnp.zeros((options.max_steps, *x.shape), x.dtype), last)
+    return Course(rows, none, last, none, none, none)
 
 
 def _row(t: Array, q: Array, p: Array, stance: Stance, side: Side) -> Row:

@@ -14,7 +14,7 @@ from ._force.base import AbstractForce
 from ._gauge import AbstractGauge
 from ._joint.contact import Contact, allowed_elements
 from ._joint.joint import Joint
-from ._precision import as_float
+from ._precision import as_float, numpy_of
 from ._profile.profile import Profile
 from ._topology import Topology, topology
 
@@ -192,7 +192,8 @@ class Mechanism(eqx.Module):
     @property
     def start(self) -> Float[Array, " nq"]:
         """The estimate of all stored coordinates that the joints carry."""
-        return jnp.concatenate([j.start for j in self.joints])
+        starts = [j.start for j in self.joints]
+        return jnp.asarray(numpy_of(*starts).concatenate(starts))
 
     def body(self, name: str) -> Body:
         """The body of this name.

@@ -3,7 +3,6 @@
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +13,7 @@ from ._drive import Problem, problem as make_problem
 from ._linalg import Echelon, echelon
 from ._mechanism import Mechanism
 from ._precision import is_concrete
+from ._trees import once
 
 
 class Partition(NamedTuple):
@@ -52,7 +52,7 @@ class Mobility(NamedTuple):
     isolated: int
 
 
-@eqx.filter_jit
+@once
 def partition(mech: Mechanism, q: Float[Array, " nq"]) -> Partition:
     """Splits the freedoms at the position `q` by total pivoting on the Jacobian.
 
@@ -198,24 +198,24 @@ def _echelon(problem: Problem, q: Array) -> Echelon:
     return echelon(problem.settled(q).linearise(q, jnp.zeros(()))[1])
 
 
-@eqx.filter_jit
+@once
 def _jacobian(problem: Problem, q: Array, t: Array) -> Array:
     """The Jacobian of all loops and all gauges that have a value or a driver, in all freedoms; scaled."""
     _, J = problem.system.linearise(q, problem.targets(t))
     return J * problem.system.column_sizes() / problem.row_sizes[:, None]
 
 
-@eqx.filter_jit
+@once
 def _unknown_jacobian(problem: Problem, q: Array, t: Array) -> Array:
     return problem.linearise(q, t)[1]
 
 
-@eqx.filter_jit
+@once
 def _search(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array, Array]:
     return search(problem, q, t, 200)
 
 
-@eqx.filter_jit
+@once
 def _generic(problem: Problem, q: Array, t: Array) -> Array:
     """An assembled position next to q: a random direction that the loops allow, and the coordinate that moves most
     along it held, so that a singular q does not draw it back."""
@@ -229,6 +229,6 @@ def _generic(problem: Problem, q: Array, t: Array) -> Array:
     return jnp.where(closed, near, q)
 
 
-@eqx.filter_jit
+@once
 def _here_and_near(problem: Problem, q: Array) -> tuple[Echelon, Echelon]:
     return _echelon(problem, q), _echelon(problem, _generic(problem, q, jnp.zeros(())))

@@ -28,10 +28,10 @@ _SURE = 1e-7  # the least influence by which a contact can move a coordinate, or
 def at_rest(problem: Problem, contacts: tuple[int, ...]) -> Mode:
     """A mode with these contacts active and no coordinate resting, to assemble a mechanism in."""
     n, c = len(contacts), len(problem.system.layout.holds)
-    nothing, none = jnp.zeros(n), jnp.zeros(c, int)
-    middle = jnp.full(c, 0.5)
-    owner = jnp.array(contacts, dtype=int)
-    return Mode(jnp.zeros(n, int), owner, nothing, nothing, jnp.ones(()), none, none, middle, middle, jnp.ones(c))
+    nothing, none, middle = np.zeros(n), np.zeros(c, int), np.full(c, 0.5)
+    owner = np.array(contacts, dtype=int)
+    mode = (np.zeros(n, int), owner, nothing, nothing, np.ones(()), none, none, middle, middle, np.ones(c))
+    return Mode(*map(jnp.asarray, mode))
 
 
 def start_mode(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]) -> tuple[Mode, Bool[Array, ""]]:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from ._body import Body
 from ._drive import Problem
 from ._force.base import AbstractForce, Moment
 from ._force.laws import AbstractContactLaw
@@ -23,6 +24,7 @@ from ._groups import AbstractPose, lanewise, one, pick, wide
 from ._inertia import AbstractInertia, inertia, turned
 from ._linalg import saddle, shortest, symmetric
 from ._mechanism import Mechanism
+from ._precision import numpy_of
 from ._system import drifting, second
 from ._trees import Function, as_function, once
 
@@ -411,13 +413,14 @@ def plant(
     plan = problem.system.layout
     own = names or (mech.coordinates, tuple(g.name for g in mech.gauges))
     bodies = sorted(plan.body_numbers, key=plan.body_numbers.__getitem__)
+    inertias, gravity = _weights([mech.body(name) for name in bodies], mech.gravity, mech.planar)
     laid_out = Plant(
         problem,
-        inertia([mech.body(name) for name in bodies], mech.planar),
-        mech.gravity[: 2 if mech.planar else 3],
+        inertias,
+        gravity,
         mech.forces,
         triggers,
-        jnp.stack([c.restitution for c in mech.contacts]) if mech.contacts else jnp.zeros(0),
+        _row([c.restitution for c in mech.contacts]),
         tuple(c.law for c in mech.contacts),
         own,
     )
@@ -427,6 +430,15 @@ def plant(
     at = eqx.filter_eval_shape(some_moment, laid_out)
     forces = tuple(_opened(f, at.t, at) if isinstance(f, Load) else f for f in mech.forces)
     return dataclasses.replace(laid_out, forces=forces, triggers=_opened(triggers, at))
+
+
+@once
+def _weights(bodies: list[Body], gravity: Array, planar: bool) -> tuple[AbstractInertia, Array]:
+    return inertia(bodies, planar), gravity[: 2 if planar else 3]
+
+
+def _row(numbers: list[Array]) -> Array:
+    return jnp.asarray(numpy_of(*numbers).stack(numbers)) if numbers else jnp.zeros(0)
 
 
 def some_moment(plant: Plant) -> Moment:

@@ -33,6 +33,17 @@ def is_concrete(*trees: Any) -> bool:
     return not any(isinstance(x, Tracer) for x in jax.tree_util.tree_leaves(trees))
 
 
+def numpy_of(*arrays: Any) -> Any:
+    """The module to compute with: NumPy where the numbers are known, for every operation of JAX that stands alone is a
+    program to compile."""
+    return np if is_concrete(arrays) else jnp
+
+
+def known(x: Any) -> Any:
+    """An array, of NumPy where its numbers are known."""
+    return np.asarray(x) if is_concrete(x) else x
+
+
 def _warn_once() -> None:
     global _warned
     if not _warned:

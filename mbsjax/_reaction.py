@@ -19,7 +19,7 @@ from ._joint.base import AbstractPair, AbstractPlanarPair
 from ._mechanism import Mechanism
 from ._plant import Plant, Stance, plant as make_plant
 from ._system import system
-from ._trees import Function
+from ._trees import Function, once
 
 
 class Reaction(NamedTuple):
@@ -143,7 +143,7 @@ def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: A
     return Reaction(force, torque, in_ground, torque if planar else jnp.einsum("tij,tj->ti", R, torque))
 
 
-@eqx.filter_jit
+@once
 def _pushes(
     plant: Plant, ts: Array, q: Array, v: Array, stance: Stance, at_q: int, at_v: int, rows: int, number: int, X_B
 ):

@@ -12,7 +12,7 @@ from ._loop import Course, Options, Row, Side, guard_value, look, side_of
 from ._plant import Instant, Plant, Stance
 from ._precision import is_concrete
 from ._stepper import step
-from ._trees import frozen
+from ._trees import frozen, once
 
 
 def advance(plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array, options: Options) -> Instant:
@@ -38,11 +38,7 @@ class Trail(NamedTuple):
 @eqx.filter_custom_jvp
 def trail(plant: Plant, t: Array, q: Array, p: Array, *, course: Course, options: Options) -> Trail:
     """As recorded, with the derivatives of `_replay`. Who asks for no derivatives does not pay for them."""
-    rows, last = course.rows, course.last
-    on = lambda x, y: jnp.concatenate([x, y[None]]).at[course.count].set(y)
-    t, q, p = (on(x, y) for x, y in zip(rows[:3], last[:3]))
-    approach, side = on(rows.stance.approach, last.stance.approach), jax.tree_util.tree_map(on, rows.side, last.side)
-    return Trail(t, q, p, approach, side, rows.before, rows.impulse, rows.settle)
+    return recorded(course)
 
 
 @trail.def_jvp
@@ -60,7 +56,16 @@ def _trail_jvp(primals, tangents, *, course: Course, options: Options):
     return found, jax.tree_util.tree_map(padded, slopes)
 
 
-@eqx.filter_jit
+@once
+def recorded(course: Course) -> Trail:
+    rows, last = course.rows, course.last
+    on = lambda x, y: jnp.concatenate([x, y[None]]).at[course.count].set(y)
+    t, q, p = (on(x, y) for x, y in zip(rows[:3], last[:3]))
+    approach, side = on(rows.stance.approach, last.stance.approach), jax.tree_util.tree_map(on, rows.side, last.side)
+    return Trail(t, q, p, approach, side, rows.before, rows.impulse, rows.settle)
+
+
+@once
 def _replay_jvp(primals, tangents, rows: Row, last: Row, count: Array, ways: Any, options: Options):
     again = lambda plant, t, q, p: _replay(plant, t, q, p, rows, last, count, ways, options)
     return eqx.filter_jvp(again, primals, tangents)
@@ -78,7 +83,7 @@ def _seen(plant: Plant, row: Row, stance: Stance, then: Stance, t: Array, q: Arr
     return guard_value(plant, t, now, stance, then, row.guard), (jnp.ones(()), now.q_dot, now.p_dot)
 
 
-@eqx.filter_jit
+@once
 def _crossings(plant: Plant, rows: Row, last: Row, count: Array):
     """How fast the guard that ended each step passed zero, and the second rates of t, q and p there."""
 

@@ -5,14 +5,15 @@ import csv
 import pathlib
 from typing import Any
 
-import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from equinox import AbstractVar
 from jaxtyping import Array, Float
 
 from ._batch import AbstractBatch, lane_by_lane, single
 from ._mechanism import Mechanism
+from ._precision import known
 from ._track import (
     AbstractReader,
     Configuration,
@@ -23,6 +24,7 @@ from ._track import (
     TurnReader,
     check_readable,
 )
+from ._trees import once
 
 
 class AbstractRun(AbstractBatch):
@@ -55,8 +57,8 @@ class AbstractRun(AbstractBatch):
         if name in [g.name for g in self.mech.gauges]:
             return self._read(GaugeReader(self.mech, name))
         stored, free = np.array(self.mech.stored(name)), np.array(self.mech.freedoms(name))
-        track = Track(self.q[:, stored], self.v[:, free], self.a[:, free])
-        return Track(*(x[:, 0] if x.shape[1] == 1 else x for x in track))
+        track = (known(self.q)[:, stored], known(self.v)[:, free], known(self.a)[:, free])
+        return Track(*(jnp.asarray(x[:, 0] if x.shape[1] == 1 else x) for x in track))
 
     @lane_by_lane
     def point(self, body: str, point: Any = None) -> Track:
@@ -152,11 +154,11 @@ class AbstractRun(AbstractBatch):
         return xarray.Dataset({name: ("t", x) for name, x in columns.items()}, coords={"t": times})
 
 
-@eqx.filter_jit
+@once
 def _tracks(reader: AbstractReader, q: Array, v: Array, a: Array) -> Track:
     return jax.vmap(reader.track)(q, v, a)
 
 
-@eqx.filter_jit
+@once
 def _poses(reader: PoseReader, q: Array) -> Array:
     return jax.vmap(lambda q: reader(q).matrix())(q)

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +13,7 @@ from ._groups import SE2, SE3
 from ._joint.joint import Joint
 from ._mechanism import Mechanism
 from ._system import System, system
+from ._trees import once
 from .frames import PlanarFrame
 
 
@@ -92,7 +92,7 @@ def poses(mech: Mechanism, q: Any) -> np.ndarray:
     return np.asarray(_poses(plan, jnp.asarray(q)))[:, order]
 
 
-@eqx.filter_jit
+@once
 def _poses(plan: System, q: Array) -> Array:
     return jax.vmap(lambda q: plan.poses(q).matrix())(q)
 

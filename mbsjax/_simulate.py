@@ -14,19 +14,19 @@ from jaxtyping import Array
 from ._drive import problem as make_problem
 from ._groups import SE2
 from ._impact import TOUCHING
-from ._loop import CODES, REST, Course, Options, Side, run, weights
+from ._loop import CODES, REST, Course, Options, Side, run, unmade, weights
 from ._mechanism import Mechanism
 from ._modes import EVENTS
 from ._plant import Frame, Plant, Stance, plant as make_plant
-from ._precision import as_float, is_concrete
+from ._precision import as_float, is_concrete, numpy_of
 from ._profile.closest import Pairing
-from ._replay import Trail, advance, trail
+from ._replay import Trail, advance, recorded, trail
 from ._results import RESULTS
 from ._solution import Log, Solution, Stats
 from ._start import around, check_start, overlapping
 from ._state import State, active_contacts, first_stance, state
 from ._stepper import Chord
-from ._trees import frozen
+from ._trees import frozen, once
 from ._trigger import Trigger
 
 
@@ -106,11 +106,14 @@ def simulate(
             raise ValueError(f"a trigger of a simulation must be a Trigger, got {trigger!r}")
     plant = make_plant(mech, problem, triggers)
     t0, t1 = state0.t, as_float(t1, "the end of a simulation")
-    ts = jnp.linspace(t0, t1, 201) if ts is None else as_float(ts, "the output times")
+    if ts is None:
+        ts = numpy_of(t0, t1).linspace(t0, t1, 201)
+    ts = as_float(ts, "the output times")
     if ts.ndim != 1 or ts.shape[0] == 0:
         raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
     if is_concrete(ts, t0, t1):
-        if not bool(jnp.all(jnp.diff(ts) > 0)) or not bool((ts[0] >= t0) & (ts[-1] <= t1)):
+        times = np.asarray(ts)
+        if not np.all(np.diff(times) > 0) or not (times[0] >= float(t0) and times[-1] <= float(t1)):
             raise ValueError(f"the output times must increase, from {float(t0):.6g} to {float(t1):.6g}")
     chosen: Any = _with_tolerances(solver or diffrax.Tsit5(), rtol, atol)
     watching = bool(mech.contacts) or bool(triggers) or any(f.n_switches for f in mech.forces)
@@ -120,14 +123,15 @@ def simulate(
     if impacts not in ("together", "in turn"):
         raise ValueError(f'`impacts` must be "together" or "in turn", got {impacts!r}')
     near = TOUCHING if impacts == "together" else 0.0
-    limits = [*(as_float(x, f"`{name}`") for name, x in given), jnp.asarray(share), jnp.asarray(near)]
+    limits = [*(as_float(x, f"`{name}`") for name, x in given), share, near]
+    limits = jnp.asarray(numpy_of(*limits).stack(limits))
     opened = _opening(plant, active_contacts(mech), state0, t1)
     looking = throw and is_concrete(plant, state0, ts, t1)
     if looking:
         _check_state(mech, plant, state0, opened)
         if opened.around is not None:
             check_start(mech, *opened.around)
-    found: Any = _simulate(plant, state0.t, opened, ts, t1, jnp.stack(limits), options)
+    found: Any = _simulate(plant, state0.t, opened, ts, t1, limits, options)
     sol = Solution(mech, plant, ts, *found)  # pyright: ignore
     if looking:
         for event in sol.events.list(mech, triggers):
@@ -175,7 +179,7 @@ class _Opening(NamedTuple):
     clear: Array  # and whether they are open
 
 
-@eqx.filter_jit
+@once
 def _opening(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> _Opening:
     system, t = plant.problem.system, state0.t
     plant_, q_ = frozen((plant, state0.q))
@@ -216,25 +220,25 @@ def _sides(plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array
 def _check_state(mech: Mechanism, plant: Plant, state0: State, opened: _Opening) -> None:
     """Raises where a state is off the constraints, saying how far, and where an inertia is missing, naming a
     coordinate."""
-    frame, rate, v_d = opened.given, opened.rate, plant.driven(state0.t)[0]
-    rows = np.asarray(plant.row_sizes)
+    frame, rate = opened.given, opened.rate
+    v_d, rows, columns = (np.asarray(x) for x in _measures(plant, state0.t))
     off = np.abs(np.asarray(frame.residual)) / rows
     if off.size and off.max() > 1e-6:
         raise ValueError(
             f"the positions of the state are off the constraints by {off.max():.3g} (in radians, or parts of the "
             "mechanism's size): make the state with mbsjax.state(mech, ..., drive=...)"
         )
-    speeds = np.abs(np.asarray(state0.v)) / np.asarray(plant.problem.system.column_sizes())
+    speeds = np.abs(np.asarray(state0.v)) / columns
     scale = max(float(speeds.max(initial=0.0)), float(np.abs(np.asarray(rate) / rows).max(initial=0.0)), 1e-300)
     driven = np.array(plant.problem.columns, dtype=int)
     miss = np.abs(np.asarray(rate) / rows).max(initial=0.0) / scale
-    apart = np.abs(np.asarray(state0.v)[driven] - np.asarray(v_d)).max(initial=0.0)
+    apart = np.abs(np.asarray(state0.v)[driven] - v_d).max(initial=0.0)
     if miss > 1e-6 or apart > 1e-6 * max(float(np.abs(v_d).max(initial=0.0)), scale):
         raise ValueError(
             f"the velocities of the state do not go together with the constraints and drivers: they miss them by "
             f"{max(miss, apart):.3g}; make the state with mbsjax.state(mech, ..., drive=...)"
         )
-    u, D = plant.problem.unknown, np.asarray(plant.columns)
+    u, D = plant.problem.unknown, columns[plant.problem.unknown]
     if len(u) == 0:
         return
     J = np.asarray(frame.C)[:, u] * D / rows[:, None]
@@ -250,25 +254,34 @@ def _check_state(mech: Mechanism, plant: Plant, state0: State, opened: _Opening)
         )
 
 
+@once
+def _measures(plant: Plant, t: Array) -> tuple[Array, Array, Array]:
+    """Velocities of the driven coordinates; what one unit of each row and each freedom weighs."""
+    return plant.driven(t)[0], plant.row_sizes, plant.problem.system.column_sizes()
+
+
 def _simulate(plant: Plant, t0: Array, opened: _Opening, ts: Array, t1: Array, limits: Array, options: Options):
     plant_, t0_, opened_, t1_, limits_ = frozen((plant, t0, opened, t1, limits))
+    wait = _told.ahead((plant, t0, opened, ts, options), _to_tell)
     course = _course(plant_, t0_, opened_, t1_, limits_, options)
     found = trail(plant, t0, opened.q, opened.p, course=course, options=options)
-    *told, stopped, code, stats = _told(plant, found, course, ts, options)
-    assembled = opened.off < 1e-6
-    code = RESULTS.where(opened.clear, code, RESULTS.overlapping)
-    code = RESULTS.where(assembled, code, RESULTS.not_assembled)
-    stopped = jnp.where(opened.clear & assembled, stopped, t0)
-    return (*told, stopped, code, stats)
+    wait()
+    return _told(plant, found, course, ts, opened_, options)
 
 
-@eqx.filter_jit
+def _to_tell(plant: Plant, t: Array, opened: _Opening, ts: Array, options: Options) -> tuple:
+    """What `_told` will be given."""
+    course = eqx.filter_eval_shape(unmade, plant, t, opened.q, opened.p, opened.stance, options)
+    return plant, eqx.filter_eval_shape(recorded, course), course, ts, opened, options
+
+
+@once
 def _course(plant: Plant, t: Array, opened: _Opening, t1: Array, limits: Array, options: Options) -> Course:
     return run(plant, (t, opened.q, opened.p, opened.stance, opened.units), t1, limits, options)
 
 
-@eqx.filter_jit
-def _told(plant: Plant, found: Trail, course: Course, ts: Array, options: Options):
+@once
+def _told(plant: Plant, found: Trail, course: Course, ts: Array, opened: _Opening, options: Options):
     """Outputs and events, each from the step that it is in."""
     rows, last, count = course.rows, course.last, course.count
     n = rows.t.shape[0]
@@ -297,6 +310,9 @@ def _told(plant: Plant, found: Trail, course: Course, ts: Array, options: Option
     for i, name in enumerate(CODES):
         code = RESULTS.where(course.code == i, getattr(RESULTS, "successful" if name == "stopped" else name), code)
     stopped = jnp.where(course.code > 0, found.t[count], jnp.inf)
+    for fine, name in ((opened.clear, "overlapping"), (opened.off < 1e-6, "not_assembled")):
+        code = RESULTS.where(fine, code, getattr(RESULTS, name))
+        stopped = jnp.where(fine, stopped, found.t[0])
     stats = Stats(count, course.rejected, course.events)
     return (*outputs, stance, log, stopped, code, stats)
 

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,7 +20,7 @@ from ._results import RESULTS
 from ._run import AbstractRun
 from ._system import second
 from ._touch import Touch, lifted
-from ._trees import frozen
+from ._trees import frozen, once
 
 
 class ContactForce(NamedTuple):
@@ -90,16 +89,14 @@ class Log(AbstractBatch):
         names = [c.name for c in mech.contacts]
         names += [force.name for force in mech.forces for _ in range(force.n_switches)]
         names += [trigger.name for trigger in triggers]
+        t, kind, contact, *pairs = (np.asarray(x) for x in (self.t, self.kind, self.contact, self.before, self.after))
         found = []
         for i in range(int(self.count)):
-            k = int(self.contact[i])
+            k = int(contact[i])
             before = after = None
             if k < len(kinds):
-                before, after = (
-                    tuple((int(e), kinds[k][side][int(e)]) for side, e in enumerate(np.asarray(x[i])))
-                    for x in (self.before, self.after)
-                )
-            found.append(Event(float(self.t[i]), EVENTS[int(self.kind[i])], names[k], before, after, None))
+                before, after = (tuple((int(e), kinds[k][side][int(e)]) for side, e in enumerate(x[i])) for x in pairs)
+            found.append(Event(float(t[i]), EVENTS[int(kind[i])], names[k], before, after, None))
         return found
 
 
@@ -215,7 +212,7 @@ class Solution(AbstractRun):
         return "\n".join(lines)
 
 
-@eqx.filter_jit
+@once
 def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Array) -> Array:
     """For each two neighboring outputs, and a part of the way between them: 1, or -1 beyond a singular position."""
 
@@ -235,13 +232,13 @@ def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Arr
     return jax.vmap(one)(ts[:-1], jnp.diff(ts), ends, parts)
 
 
-@eqx.filter_jit
+@once
 def _located(plant: Plant, q: Array, held: Stance) -> Stance:
     system = plant.problem.system
     return jax.vmap(lambda q, stance: system.located(system.planes(system.poses(q)), stance))(q, held)
 
 
-@eqx.filter_jit
+@once
 def _momentum(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> Array:
     def one(t: Array, q: Array, v: Array, stance: Stance) -> Array:
         frame = plant.frame(q, t, stance)
@@ -251,7 +248,7 @@ def _momentum(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> Ar
     return jax.vmap(one)(ts, q, v, stance)
 
 
-@eqx.filter_jit
+@once
 def _contacts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance, press: Array) -> ContactForce:
     system = plant.problem.system
 

@@ -12,6 +12,7 @@ from ._profile.closest import Pairing
 from ._profile.profile import Profile, sampled
 from ._system import System
 from ._touch import Touch
+from ._trees import once
 
 
 _DENSE = 8  # times as many points as tell the shape of a profile
@@ -62,6 +63,7 @@ def check_start(mech: Mechanism, near: Pairing, poses: SE2) -> None:
             )
 
 
+@once
 def overlapping(near: Pairing, size: Float[Array, ""], held: Bool[Array, " c"]) -> Bool[Array, ""]:
     """Whether the bodies of a contact overlap that is not held closed: what `check_start` would say of a little
     overlap, also where nobody can look."""

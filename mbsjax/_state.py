@@ -17,7 +17,7 @@ from ._plant import Plant, Stance, plant as make_plant
 from ._precision import as_float, is_concrete
 from ._profile.closest import Pairing
 from ._touch import Mode
-from ._trees import frozen
+from ._trees import frozen, once
 
 
 class State(eqx.Module):
@@ -91,7 +91,7 @@ def state(
     plant = make_plant(mech, make_problem(mech, drive))
     numbers = velocities if velocities is None else _numbers(velocities)
     v, off = _velocity(plant, mech, q, t, mode, numbers)
-    if looking and not bool(off < 1e-6):
+    if looking and not float(off) < 1e-6:
         raise ValueError(
             f"the velocities {dict(velocities) if isinstance(velocities, Mapping) else 'given'} do not go together "
             f"with the constraints: they miss them by {float(off):.3g}"
@@ -115,7 +115,7 @@ def _by_joint(mech: Mechanism, q: Array) -> dict[str, Array]:
     return {j.name: q[np.array(mech.stored(j.name), dtype=int)] for j in mech.joints if len(j.pair.rest)}
 
 
-@eqx.filter_jit
+@once
 def first_stance(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing | None = None) -> Stance:
     """The contacts that are active from the start, and where all of them are, if their closest elements are not known
     yet; switches are not looked at."""
@@ -131,7 +131,7 @@ def first_stance(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing
     return Stance(on, near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1), zero, jnp.ones(n))
 
 
-@eqx.filter_jit
+@once
 def _velocity(plant: Plant, mech: Mechanism, q: Array, t: Array, mode: Mode | None, given: Any) -> tuple[Array, Array]:
     """Velocities of least kinetic energy that satisfy the constraints and are as given, and by how much they miss that,
     scaled. `mode` tells where the active contacts are."""

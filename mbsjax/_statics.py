@@ -21,7 +21,7 @@ from ._reaction import Reaction, reaction
 from ._results import RESULTS
 from ._state import State, first_stance
 from ._track import Configuration
-from ._trees import frozen
+from ._trees import frozen, once
 
 
 class Efforts(AbstractBatch):
@@ -96,7 +96,7 @@ def inverse_dynamics(mech: Mechanism, drive: Mapping[str, Any], ts: Any, **optio
     return Efforts(motion, plant, tuple(driven), drive_, press, stance)
 
 
-@eqx.filter_jit
+@once
 def _efforts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> tuple[Stance, Array, Array]:
     problem, system = plant.problem, plant.problem.system
 
@@ -241,7 +241,7 @@ def _rest_forces(
     return load[u] * plant.columns + lam @ C, frame.residual / plant.row_sizes, C
 
 
-@eqx.filter_jit
+@once
 def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: Array, max_steps: int, driven: bool):
     plant_, q0, t_ = frozen((plant, q0, t))
     system = plant_.problem.system
@@ -388,13 +388,13 @@ def linearise(mech: Mechanism, state0: State, *, drive: Mapping[str, Any] | None
     return Linearisation(*_linear(plant, jnp.asarray(V[rank:].T), state0, stance))
 
 
-@eqx.filter_jit
+@once
 def _rows(plant: Plant, q: Array, t: Array, stance: Stance) -> Array:
     frame = plant.frame(q, t, stance)
     return frame.C[:, plant.problem.unknown] * plant.columns[None] / plant.row_sizes[:, None]
 
 
-@eqx.filter_jit
+@once
 def _linear(plant: Plant, Z: Array, state0: State, stance: Stance) -> tuple[Array, Array]:
     t, n, nd = state0.t, Z.shape[1], len(plant.problem.columns)
     spread = lambda y: plant.spread(y * plant.columns, jnp.zeros(nd))

@@ -14,7 +14,7 @@ from ._distribution.base import AbstractDistribution
 from ._distribution.symmetric import Normal
 from ._outcome import branch, check, failure, runs, sequence
 from ._precision import as_float, is_concrete
-from ._trees import as_function, lean, quick
+from ._trees import as_function, lean, once
 
 
 class Evaluation(NamedTuple):
@@ -218,7 +218,7 @@ class Study(eqx.Module):
         return "\n".join(lines)
 
 
-@quick
+@once
 def _nominal(model: Callable, functions: tuple[Callable, ...], names: tuple[str, ...], choice: Choice) -> Any:
     """All measures at the nominal dimensions, the results of the analyses, their branch, their contact events."""
 

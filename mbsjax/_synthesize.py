@@ -4,7 +4,6 @@ import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,6 +15,7 @@ from ._outcome import CLASSES
 from ._progress import bar
 from ._table import Table
 from ._task import Task
+from ._trees import once
 
 
 class Design(NamedTuple):
@@ -253,7 +253,7 @@ class _Scores(NamedTuple):
     excess: Any
 
 
-@eqx.filter_jit
+@once
 def _scores(task: Task, y: Any) -> _Scores:
     def one(y: Any) -> _Scores:
         each = [jnp.max(c.excess(part)) for c, part in zip(task.conditions, task.split(y)[1])]
@@ -286,7 +286,7 @@ def values_at(task: Task, x: Any) -> np.ndarray:
     return np.asarray(_measured(task, jnp.asarray(x)))
 
 
-@eqx.filter_jit
+@once
 def _measured(task: Task, x: Any) -> Any:
     return task(x).y
 

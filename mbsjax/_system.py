@@ -651,6 +651,11 @@ def _slots(mech: Mechanism) -> tuple[int, ...]:
 
 def system(mech: Mechanism) -> System:
     """The mechanism laid out for computing."""
+    return _system(eqx.tree_at(lambda m: m.forces, mech, ()))
+
+
+@once
+def _system(mech: Mechanism) -> System:
     group = SE2 if mech.planar else SE3
     touches = tuple(touch(c, *mech.profiles(c), group) for c in mech.contacts)
     plan = layout(mech, touches)

@@ -16,6 +16,7 @@ from ._mechanism import Mechanism, unknown
 from ._precision import as_float
 from ._system import System, drifting, second, system
 from ._touch import Mode
+from ._trees import once
 
 
 class Track(NamedTuple):
@@ -163,7 +164,7 @@ class Configuration(AbstractBatch):
         return _read(PoseReader(self.mech, body), self.q).matrix()
 
 
-@eqx.filter_jit
+@once
 def _read(reader: Callable[[Array], Any], q: Array) -> Any:
     return reader(q)
 

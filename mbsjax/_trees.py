@@ -1,6 +1,9 @@
 """Trees of numbers and functions, without derivatives or with all their numbers as leaves; functions of them, traced
 once."""
 
+import contextlib
+import functools
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -8,6 +11,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import eval_jaxpr
 from jax.interpreters import partial_eval
 
@@ -20,11 +24,49 @@ def frozen(tree: Any) -> Any:
     return jax.tree_util.tree_map(lambda x: jax.lax.stop_gradient(x) if eqx.is_array(x) else x, tree)
 
 
+# Half of the time to compile, for a program that runs a few lanes: it takes far longer to compile than to run.
+_QUICK: dict[str, Any] = {"xla_backend_optimization_level": 1}
+if jax.__version_info__ < (0, 11):  # later ones do not know it
+    _QUICK["xla_cpu_use_fusion_emitters"] = False
+
+
 def once(f: Callable) -> Any:
-    """A function of trees that is traced once for each structure of its arguments, however often a program calls it:
-    with its batching and its derivatives, that is half of the time before compiling. Compiled, it is as if it had been
-    written out."""
-    return eqx.filter_jit(f)
+    """A function of trees that is traced once for each structure of its arguments, however often it is called. Called
+    within a program, it is compiled as if it had been written out there; by itself, it is a program that is compiled in
+    a hurry. `ahead(like, shapes)` compiles it in a thread, where `like` is the first of its structure, for arguments of
+    the shapes that `shapes(*like)` tells; it returns what waits for that."""
+    jit: Any = eqx.filter_jit
+    inside, alone = jit(f), jit(f, compiler_options=_QUICK)
+    compiled = set()
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        by_itself = is_concrete(args, kwargs) and is_concrete(jax.device_put(0.0))
+        return (alone if by_itself else inside)(*args, **kwargs)
+
+    def ahead(like: tuple, shapes: Callable) -> Callable[[], None]:
+        if not is_concrete(like, jax.device_put(0.0)):
+            return lambda: None
+        leaves, structure = jax.tree_util.tree_flatten(like)
+        key = (structure, *((x.shape, x.dtype) if eqx.is_array(x) else x for x in leaves))
+        if key in compiled:
+            return lambda: None
+        compiled.add(key)
+        blank = lambda x: jax.device_put(np.zeros(x.shape, x.dtype)) if isinstance(x, jax.ShapeDtypeStruct) else x
+        args = jax.tree_util.tree_map(blank, shapes(*like))
+        precise = jax.config.read("jax_enable_x64")
+
+        def compile_it() -> None:
+            if jax.config.read("jax_enable_x64") == precise:  # a thread does not know what holds in a `with` only
+                with contextlib.suppress(Exception):  # who calls it is told
+                    alone.lower(*args).compile()
+
+        thread = threading.Thread(target=compile_it)
+        thread.start()
+        return thread.join
+
+    outside: Any = functools.wraps(f)(call)
+    outside.ahead = ahead
+    return outside
 
 
 def lean(f: Callable, *args: Any) -> Callable:
@@ -39,18 +81,6 @@ def lean(f: Callable, *args: Any) -> Callable:
         return jax.tree_util.tree_unflatten(structure, map(jnp.asarray, found))
 
     return call
-
-
-# Half of the time to compile, for a program that runs a few lanes: it takes far longer to compile than to run.
-_QUICK: dict[str, Any] = {"xla_backend_optimization_level": 1}
-if jax.__version_info__ < (0, 11):  # later ones do not know it
-    _QUICK["xla_cpu_use_fusion_emitters"] = False
-
-
-def quick(f: Callable) -> Any:
-    """A function of trees, compiled at its first call, in a hurry. It cannot be called within another program."""
-    jit: Any = eqx.filter_jit
-    return jit(f, compiler_options=_QUICK)
 
 
 class Function(eqx.Module):

@@ -28,6 +28,7 @@ from ._results import RESULTS
 from ._scene import Shape, mark, shapes
 from ._solution import Solution
 from ._system import System, system
+from ._trees import once
 
 
 class Viewer(eqx.Module):
@@ -247,7 +248,7 @@ def _active(what: Any, said: list[Event], order: np.ndarray) -> np.ndarray:
     return np.concatenate([rows, at_events])[order]
 
 
-@eqx.filter_jit
+@once
 def _poses(plan: System, q: Array) -> Array:
     def one(q: Array) -> Array:
         X = plan.poses(q)

@@ -8,10 +8,12 @@ functions broadcast over leading axes.
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ._custom_types import Matrix4, Numbers, Twist, Vector3
 from ._precision import as_float, is_concrete
+from ._trees import once
 
 
 class PlanarFrame(eqx.Module):
@@ -107,12 +109,23 @@ def from_axis(point: Numbers, axis: Numbers, x: Numbers | None = None, *, what: 
         >>> from_axis([0.0, 0.0, 0.0], [0.0, 0.0, 2.0], x=[1.0, 1.0, 5.0])[:3, 2].tolist()
         [0.0, 0.0, 1.0]
     """
-    z = unit(as_float(axis, f"the axis of {what}"), f"the axis of {what}")
-    if x is None:
-        x = jnp.eye(3)[jnp.argmin(jnp.abs(z) + 1e-9 * jnp.arange(3.0))]
-    x = as_float(x, f"the x axis of {what}")
-    x = unit(x - jnp.sum(x * z, -1, keepdims=True) * z, f"the part across the axis of the x axis of {what}")
-    return pose(jnp.stack([x, jnp.cross(z, x), z], -1), as_float(point, f"the origin of {what}"))
+    z = as_float(axis, f"the axis of {what}")
+    check_length(z, f"the axis of {what}")
+    hint = None if x is None else as_float(x, f"the x axis of {what}")
+    found, across = _from_axis(as_float(point, f"the origin of {what}"), z, hint)
+    check_length(across, f"the part across the axis of the x axis of {what}")
+    return found
+
+
+@once
+def _from_axis(point: Vector3, axis: Vector3, hint: Vector3 | None) -> tuple[Matrix4, Vector3]:
+    """Such a frame, and the part of the hint across the axis."""
+    z = unit(axis)
+    if hint is None:
+        hint = jnp.eye(3)[jnp.argmin(jnp.abs(z) + 1e-9 * jnp.arange(3.0))]
+    across = hint - jnp.sum(hint * z, -1, keepdims=True) * z
+    x = unit(across)
+    return pose(jnp.stack([x, jnp.cross(z, x), z], -1), point), across
 
 
 def from_points(p: Numbers, q: Numbers, r: Numbers) -> Matrix4:
@@ -323,7 +336,11 @@ def unit(v: Float[Array, "*batch n"], what: str = "a direction") -> Float[Array,
         >>> unit(jnp.array([0.0, 2.0])).tolist()
         [0.0, 1.0]
     """
-    length = jnp.sqrt(jnp.sum(v * v, -1, keepdims=True))
-    if is_concrete(length) and not bool(jnp.all(length > 0)):
+    check_length(v, what)
+    return v / jnp.sqrt(jnp.sum(v * v, -1, keepdims=True))
+
+
+def check_length(v: Float[Array, "*batch n"], what: str) -> None:
+    """Raises where a direction has none, if that is known."""
+    if is_concrete(v) and not np.all(np.any(np.asarray(v) != 0, -1)):
         raise ValueError(f"{what} must not have zero length")
-    return v / length

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._precision import as_float, is_concrete
+from .._precision import as_float, is_concrete, known, numpy_of
 
 
 class Spread(NamedTuple):
@@ -133,7 +133,7 @@ def place(distribution: AbstractDistribution, tol: Any, sigma: Any, cpk: Any, sh
     """Location and scale from what was given."""
     one_sided, kind = distribution.one_sided, type(distribution).__name__
     low, high = distribution.ends
-    shift = as_float(shift, f"the shift of a {kind}")
+    shift = known(as_float(shift, f"the shift of a {kind}"))
     if tol is None and sigma is None:
         raise ValueError(f"a {kind} needs a tolerance `tol`, or `sigma`")
     if sigma is not None:
@@ -148,19 +148,19 @@ def place(distribution: AbstractDistribution, tol: Any, sigma: Any, cpk: Any, sh
     half = (upper - lower) / 2
     if sigma is None:
         better = positive(1.0 if cpk is None else cpk, f"the cpk of a {kind}")
-        room = half - shift / 2 if one_sided else half - jnp.abs(shift)
+        room = half - shift / 2 if one_sided else half - abs(shift)
         if is_concrete(room) and not bool(room > 0):
             raise ValueError(f"the shift {float(shift):.6g} of a {kind} leaves its tolerance +-{float(half):.6g}")
         scale = 2 * room / (high - low) / better
     location = lower - scale * low if one_sided else (lower + upper) / 2 - scale * (low + high) / 2
-    return Spread(lower, upper, location + shift, scale)
+    return Spread(*(jnp.asarray(x, float) for x in (lower, upper, location + shift, scale)))
 
 
-def limits(tol: Any, what: str, one_sided: bool = False) -> tuple[Array, Array]:
+def limits(tol: Any, what: str, one_sided: bool = False) -> tuple[Any, Any]:
     """The limits that a number or a pair stands for."""
-    given = as_float(tol, what)
+    given = known(as_float(tol, what))
     if given.shape == ():
-        given = jnp.stack([0 * given if one_sided else -given, given])
+        given = numpy_of(given).stack([0 * given if one_sided else -given, given])
         if is_concrete(given) and not bool(given[1] > 0):
             raise ValueError(f"{what} must be positive, got {float(given[1]):.6g}")
     if given.shape != (2,):
@@ -170,8 +170,8 @@ def limits(tol: Any, what: str, one_sided: bool = False) -> tuple[Array, Array]:
     return given[0], given[1]
 
 
-def positive(x: Any, what: str) -> Array:
-    x = as_float(x, what)
-    if is_concrete(x) and not bool(jnp.all(x > 0)):
+def positive(x: Any, what: str) -> Any:
+    x = known(as_float(x, what))
+    if is_concrete(x) and not np.all(x > 0):
         raise ValueError(f"{what} must be positive, got {x.tolist()!r}")
     return x

@@ -15,6 +15,7 @@ from .._groups import SE2
 from .._precision import as_float, is_concrete
 from .._profile.closest import closest, element_pairs
 from .._profile.profile import Profile
+from .._trees import once
 from ..frames import PlanarFrame
 from .joint import check_name
 
@@ -89,7 +90,7 @@ class Contact(eqx.Module):
         if hold not in HOLDS:
             raise ValueError(f"`hold` of contact {name!r} must be one of {', '.join(map(repr, HOLDS))}, got {hold!r}")
         self.restitution = as_float(restitution, f"the restitution of contact {name!r}")
-        if is_concrete(self.restitution) and not bool((self.restitution >= 0) & (self.restitution <= 1)):
+        if is_concrete(self.restitution) and not 0 <= np.asarray(self.restitution) <= 1:
             raise ValueError(f"the restitution of contact {name!r} must be between 0 and 1, got {restitution!r}")
         if law is not None and not isinstance(law, AbstractContactLaw):
             raise ValueError(f"the law of contact {name!r} must be a contact law such as HuntCrossley, got {law!r}")
@@ -136,7 +137,7 @@ def contact_matrix(a: Profile, b: Profile, q: Any) -> Matrix4:
     return frames.compose(frames.embed(a(q1).frame), apart, facing, frames.inverse(frames.embed(b(q2).frame)))
 
 
-@eqx.filter_jit
+@once
 def contact_coordinates(
     a: Profile, b: Profile, pose: PlanarFrame, elements: tuple[int, int] | None = None
 ) -> Float[Array, "3"]:

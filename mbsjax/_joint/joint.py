@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from .. import frames
 from .._custom_types import Matrix4
 from .._groups import SE2, SE3, AbstractPose
-from .._precision import as_float, is_concrete
+from .._precision import as_float, is_concrete, numpy_of
 from ..frames import PlanarFrame
 from .base import AbstractPair, AbstractPlanarPair
 
@@ -60,7 +60,8 @@ class Joint(eqx.Module):
         self.frame_a = _frame(frame_a, axis, f"frame_a of joint {name!r}")
         self.frame_b = _frame(frame_b, axis, f"frame_b of joint {name!r}")
         self.given = start is not None
-        start = jnp.atleast_1d(as_float(pair.rest if start is None else start, f"start of joint {name!r}"))
+        start = as_float(pair.rest if start is None else start, f"start of joint {name!r}")
+        start = jnp.asarray(numpy_of(start).atleast_1d(start))
         if start.shape != (len(pair.rest),):
             raise ValueError(f"start of joint {name!r} must hold {len(pair.rest)} number(s), got shape {start.shape}")
         self.start = start
@@ -132,10 +133,12 @@ def _frame(given: Any, axis: Any, what: str) -> PlanarFrame | Matrix4:
         )
     if array.shape == (3,):
         return frames.from_axis(array, (0.0, 0.0, 1.0) if axis is None else axis, what=what)
-    if axis is None:
-        return PlanarFrame(array[0], array[1], jnp.zeros_like(array[0]))
-    x, y = frames.unit(axis, f"the axis of {what}")
-    return PlanarFrame(array[0], array[1], jnp.arctan2(y, x))
+    xp = numpy_of(array, axis)
+    angle = 0.0 * xp.asarray(array)[0]
+    if axis is not None:
+        frames.check_length(axis, f"the axis of {what}")
+        angle = xp.arctan2(*xp.asarray(axis)[::-1])
+    return PlanarFrame(*(jnp.asarray(x) for x in (*xp.asarray(array), angle)))
 
 
 def _checked_pose(X: Matrix4, what: str) -> Matrix4:

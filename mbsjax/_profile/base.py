@@ -6,6 +6,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from equinox import AbstractVar
 from jaxtyping import Array, Float
 
@@ -117,6 +118,6 @@ def positive(given, what: str) -> Float[Array, ""]:
     x = as_float(given, what)
     if x.shape != ():
         raise ValueError(f"{what} must be one number, got {given!r}")
-    if is_concrete(x) and not bool(x > 0):
+    if is_concrete(x) and not np.asarray(x) > 0:
         raise ValueError(f"{what} must be positive, got {float(x):.6g}")
     return x

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from .._custom_types import Numbers
 from .._precision import as_float, is_concrete
+from .._trees import once
 from .base import positive
 
 
@@ -296,14 +297,14 @@ def _sums(values: list[Array]) -> Array:
     return jnp.concatenate([jnp.zeros(1), jnp.cumsum(jnp.stack(values))[:-1]])
 
 
-@eqx.filter_jit
+@once
 def _lift(programme: Programme, theta: Float[Array, "*n"]) -> Float[Array, "*n"]:
     theta = theta - 2 * jnp.pi * jax.lax.stop_gradient(jnp.floor(theta / (2 * jnp.pi)))
     k = jnp.sum(theta[..., None] >= programme.starts, -1) - 1
     return programme.on(k, theta)
 
 
-@eqx.filter_jit
+@once
 def _derivatives(programme: Programme, theta: Float[Array, "*n"]) -> list[Float[Array, "*n"]]:
     f: Callable = lambda x: _lift(programme, x)
     found = [f(theta)]
@@ -367,7 +368,7 @@ def peak_factors(law: Any) -> PeakFactors:
     return _peak_factors(as_law(law))
 
 
-@eqx.filter_jit
+@once
 def _peak_factors(law: Callable) -> PeakFactors:
     v = slope(law)
     a = slope(v)

@@ -4,10 +4,11 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from .._precision import as_float, is_concrete
-from ..frames import unit
+from .._precision import as_float, is_concrete, known, numpy_of
+from ..frames import check_length
 from .base import AbstractPlain, Row, point_of, positive
 
 
@@ -35,9 +36,11 @@ class Point(AbstractPlain):
 
     def __init__(self, position: Any, normal: Any = (0.0, -1.0), turn: Any = jnp.pi):
         self.position = point_of(position, "the position of a point")
-        n = unit(point_of(normal, "the normal of a point"), "the normal of a point")
+        n = point_of(normal, "the normal of a point")
+        check_length(n, "the normal of a point")
         self.turn = positive(turn, "the turn of a point")
-        self.start = jnp.arctan2(n[0], -n[1]) - self.turn / 2
+        xp, (x, y) = numpy_of(n, self.turn), known(n)
+        self.start = jnp.asarray(xp.arctan2(x, -y) - known(self.turn) / 2)
 
     def row(self) -> Row:
         x, y = self.position
@@ -60,7 +63,7 @@ class Line(AbstractPlain):
     def __init__(self, start: Any, end: Any):
         self.start = point_of(start, "the start of a line")
         self.end = point_of(end, "the end of a line")
-        if is_concrete(self.start, self.end) and not bool(jnp.any(self.start != self.end)):
+        if is_concrete(self.start, self.end) and not np.any(np.asarray(self.start) != np.asarray(self.end)):
             raise ValueError(f"a line from {self.start.tolist()} to itself has no length")
 
     def row(self) -> Row:
@@ -113,26 +116,26 @@ class Arc(AbstractPlain):
             >>> Arc.between((1.0, 0.0), (0.0, 1.0), (0.0, 0.0)).turn.item() * 2 / jnp.pi
             1.0
         """
-        a, b = point_of(start, "the start of an arc"), point_of(end, "the end of an arc")
+        a, b = (known(point_of(p, f"the {what} of an arc")) for p, what in ((start, "start"), (end, "end")))
         sign = -1.0 if concave else 1.0
         if center is None:
             if radius is None:
                 raise ValueError("an arc between two points needs its centre or its radius")
-            r = positive(radius, "the radius of an arc")
-            chord = b - a
-            half = jnp.sqrt(jnp.sum(chord * chord)) / 2
+            r = known(positive(radius, "the radius of an arc"))
+            xp, chord = numpy_of(a, b, r), b - a
+            half = xp.sqrt(xp.sum(chord * chord)) / 2
             if is_concrete(r, half) and float(half) > float(r) * (1 + 1e-12):
                 raise ValueError(
                     f"no arc of radius {float(r):.6g} runs from {a.tolist()} to {b.tolist()}, which are "
                     f"{2 * float(half):.6g} apart"
                 )
-            away = jnp.sqrt(jnp.maximum(r * r - half * half, 0.0)) * (-sign if long else sign)
-            c = (a + b) / 2 + away * jnp.stack([-chord[1], chord[0]]) / (2 * half)
+            away = xp.sqrt(xp.maximum(r * r - half * half, 0.0)) * (-sign if long else sign)
+            c = (a + b) / 2 + away * xp.stack([-chord[1], chord[0]]) / (2 * half)
         else:
-            c = point_of(center, "the centre of an arc")
-            r = jnp.sqrt(jnp.sum((a - c) ** 2))
-            other = jnp.sqrt(jnp.sum((b - c) ** 2))
-            given = r if radius is None else positive(radius, "the radius of an arc")
+            c = known(point_of(center, "the centre of an arc"))
+            xp = numpy_of(a, b, c)
+            r, other = (xp.sqrt(xp.sum((p - c) ** 2)) for p in (a, b))
+            given = r if radius is None else known(positive(radius, "the radius of an arc"))
             if is_concrete(r, other, given):
                 worst = max(abs(float(x) - float(given)) for x in (r, other))
                 if worst > 1e-9 * float(given):
@@ -141,9 +144,9 @@ class Arc(AbstractPlain):
                         f"centre, and its radius is {float(given):.9g}"
                     )
             r = given
-        first, last = (jnp.arctan2((p - c)[1], (p - c)[0]) for p in (a, b))
+        first, last = (xp.arctan2((p - c)[1], (p - c)[0]) for p in (a, b))
         turn = sign * (last - first)
-        return Arc(c, r, first, turn - 2 * jnp.pi * jnp.floor(turn / (2 * jnp.pi)), concave=concave)
+        return Arc(c, r, first, turn - 2 * np.pi * xp.floor(turn / (2 * np.pi)), concave=concave)
 
     def row(self) -> Row:
         sign = -1.0 if self.concave else 1.0

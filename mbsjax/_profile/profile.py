@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from .._custom_types import Matrix4
 from .._precision import as_float, is_concrete
+from .._trees import once
 from ..frames import PlanarFrame, at
 from .base import AbstractCurve, AbstractElement, AbstractPlain, Place
 from .curves import Spline
@@ -154,7 +155,7 @@ class Profile(eqx.Module):
         return f"Profile({' '.join(self.kinds)}, {'closed' if self.closed else 'open'})"
 
 
-@eqx.filter_jit
+@once
 def _at(profile: Profile, q: Float[Array, ""]) -> Place:
     shape = profile.outline
     n = len(profile.kinds)
@@ -184,11 +185,11 @@ def sampled(profile: Profile, fineness: int = 1) -> list[np.ndarray]:
     points = []
     for element in profile.elements:
         n = element.samples if isinstance(element, AbstractCurve) else 1 if isinstance(element, Line) else 16
-        points.append(np.asarray(_along(element, jnp.linspace(0.0, 1.0, n * fineness + 1))))
+        points.append(np.asarray(_along(element, jnp.asarray(np.linspace(0.0, 1.0, n * fineness + 1)))))
     return points
 
 
-@eqx.filter_jit
+@once
 def _along(element: AbstractElement, s: Float[Array, " n"]) -> Float[Array, "n 2"]:
     return jax.vmap(lambda x: element(x).position)(s)
 
