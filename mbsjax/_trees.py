@@ -17,17 +17,12 @@ from jax.interpreters import partial_eval
 
 from ._plain import Plain
 from ._precision import is_concrete
+from ._xla import QUICK
 
 
 def frozen(tree: Any) -> Any:
     """The tree without derivatives."""
     return jax.tree_util.tree_map(lambda x: jax.lax.stop_gradient(x) if eqx.is_array(x) else x, tree)
-
-
-# Half of the time to compile, for a program that runs a few lanes: it takes far longer to compile than to run.
-_QUICK: dict[str, Any] = {"xla_backend_optimization_level": 1}
-if jax.__version_info__ < (0, 11):  # later ones do not know it
-    _QUICK["xla_cpu_use_fusion_emitters"] = False
 
 
 def once(f: Callable) -> Any:
@@ -36,7 +31,7 @@ def once(f: Callable) -> Any:
     a hurry. `ahead(like, shapes)` compiles it in a thread, where `like` is the first of its structure, for arguments of
     the shapes that `shapes(*like)` tells; it returns what waits for that."""
     jit: Any = eqx.filter_jit
-    inside, alone = jit(f), jit(f, compiler_options=_QUICK)
+    inside, alone = jit(f), jit(f, compiler_options=QUICK)
     compiled = set()
 
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -1,11 +1,23 @@
-"""What XLA is told before it starts."""
+"""What XLA is told where the user has not told it: before it starts, and with a program that is compiled in a hurry."""
 
 import os
+from typing import Any
 
+import jax
+
+
+_flags = os.environ.get("XLA_FLAGS", "")
 
 # On a CPU, a loop that touches less than so many bytes in a turn is compiled as one piece, instead of calling each of
 # its operations: a single simulation then takes a tenth of the time. Loops over many lanes touch more.
 _SMALL_LOOP = "xla_cpu_small_while_loop_byte_threshold=131072"
 
-if "xla_backend_extra_options" not in (flags := os.environ.get("XLA_FLAGS", "")):
-    os.environ["XLA_FLAGS"] = f"{flags} --xla_backend_extra_options={_SMALL_LOOP}".strip()
+if "xla_backend_extra_options" not in _flags:
+    os.environ["XLA_FLAGS"] = f"{_flags} --xla_backend_extra_options={_SMALL_LOOP}".strip()
+
+# Half of the time to compile, for a program that runs a few lanes: it takes far longer to compile than to run.
+QUICK: dict[str, Any] = {}
+if "xla_backend_optimization_level" not in _flags:
+    QUICK["xla_backend_optimization_level"] = 1
+    if jax.__version_info__ < (0, 11):  # later ones do not know it
+        QUICK["xla_cpu_use_fusion_emitters"] = False

@@ -118,8 +118,8 @@ class Profile(eqx.Module):
         !!! Example
 
             >>> import mbsjax as mbs
-            >>> mbs.polygon([(0.0, 0.0), (2.0, 0.0), (0.0, 1.0)]).points().round(9).tolist()
-            [[0.0, 0.0], [2.0, 0.0], [-0.0, 1.0]]
+            >>> mbs.polygon([(0.0, 0.0), (2.0, 0.0), (1.0, 1.0)]).points().round(9).tolist()
+            [[0.0, 0.0], [2.0, 0.0], [1.0, 1.0]]
         """
         pieces = sampled(self, fineness)
         found = np.concatenate([pieces[0][:1], *(piece[1:] for piece in pieces)])
