@@ -7,6 +7,7 @@ points out of the first body, and q3 n leads from its place to the place on the 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -18,7 +19,7 @@ from .base import Place
 from .outline import Outline
 
 
-_STEPS = 5  # of Newton's method on a curve, from a neighbouring place; the last two carry derivatives
+_STEPS = 5  # of Newton's method on a curve, from a neighbouring place
 _STRIDE = 0.15  # of a curve's coordinate, the longest step
 _SLACK = 1e-9  # a place counts as on its element if its coordinate is outside [0, 1] by less
 _DEEP = 0.02  # of the size of the profiles: elements that overlap by more, and were never apart, lie behind each other
@@ -50,27 +51,26 @@ def meet(
     """The common normal of two elements: closed form for points, lines, arcs and circles, Newton's method from
     (s1, s2) on curves. Its places may lie beyond the ends of the elements: that is how one knows to go on to the next.
 
-    Derivatives are those of the exact solution, to third order: two steps of Newton's method leave an error of
-    fourth order in all that moves.
+    Derivatives are those of the exact solution.
     """
-    found = _plain(A, B, X, e1, e2)
-    if A.curves or B.curves:
-        found = _select(A.is_curve(e1) | B.is_curve(e2), _curved(A, B, X, e1, e2, s1, s2), found)
+    found = _curved(A, B, X, e1, e2, s1, s2) if A.curves or B.curves else _plain(A, B, X, e1, e2)
     return found._replace(s1=_within(A, found.s1), s2=_within(B, found.s2))
 
 
 def _curved(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> Meeting:
-    """The common normal of two elements of which at least one is a curve."""
-    moved = lambda s: X.apply(B.curve(e2)(s))
+    """The common normal of two elements, where there are curves among those that they may be."""
+    curve_a, curve_b = A.is_curve(e1), B.is_curve(e2)
     found = Meeting(s1, s2, jnp.full_like(s1, jnp.inf))
-    if A.curves:
-        found = _on_curve(A.curve(e1), s1, _moved(B.column(e2), X), B.is_line(e2))
-    if B.curves:
-        s, other, gap = _on_curve(moved, s2, A.column(e1), A.is_line(e1))
-        found = _select(B.is_curve(e2) & ~A.is_curve(e1), Meeting(other, s, gap), found)
+    if A.plains and B.plains:
+        found = _plain(A, B, X, e1, e2)
+    first, second = (_Seen(shape, x, e) for shape, x, e in ((A, None, e1), (B, X, e2)))
+    if A.curves and B.plains:
+        found = _select(curve_a & ~curve_b, _on_curve(first, s1, second), found)
+    if B.curves and A.plains:
+        s, other, gap = _on_curve(second, s2, first)
+        found = _select(curve_b & ~curve_a, Meeting(other, s, gap), found)
     if A.curves and B.curves:
-        both = _between_curves(A.curve(e1), moved, s1, s2)
-        found = _select(A.is_curve(e1) & B.is_curve(e2), both, found)
+        found = _select(curve_a & curve_b, _between_curves(first, second, s1, s2), found)
     return found
 
 
@@ -252,51 +252,85 @@ def _tangent(curve: Callable[[Array], Array], s: Array) -> tuple[Array, Array]:
     return p, v / jnp.sqrt(jnp.sum(v * v))
 
 
-def _polished(step: Callable[[Array], Array], s: Array) -> Array:
-    """s after a few steps, of which the last two carry derivatives."""
+class _Seen(NamedTuple):
+    """An element of a profile, which stands at X in the frame of the first one: nowhere else, if that is None."""
 
-    def moved(s: Array) -> Array:
-        return s + jnp.clip(step(s), -_STRIDE, _STRIDE)
+    shape: Outline
+    X: SE2 | None
+    e: Array
 
-    s = jax.lax.stop_gradient(jax.lax.fori_loop(0, _STEPS - 2, lambda _, s: moved(s), jax.lax.stop_gradient(s)))
-    return moved(moved(s))
+    @property
+    def curve(self) -> Callable[[Array], Array]:
+        along = self.shape.curve(self.e)
+        return along if self.X is None else lambda s: self.X.apply(along(s))
 
-
-def _on_curve(curve: Callable[[Array], Array], s: Array, other: Array, line: Any) -> Meeting:
-    """A curve (whose coordinate comes first) and a plain element: seen from its centre, or along its line, the
-    curve is perpendicular."""
-    base, t_other = other[:2], _direction(other[3])
-    normal = _right_of(t_other)
-
-    def miss(s: Array) -> Array:
-        p, t = _tangent(curve, s)
-        return _chosen(line, jnp.sum(t * normal), jnp.sum((base - p) * t))
-
-    def step(s: Array) -> Array:
-        value, slope = jax.jvp(miss, (s,), (jnp.ones_like(s),))
-        return -value / jnp.where(slope == 0, 1.0, slope)
-
-    s = _polished(step, s)
-    p, t = _tangent(curve, s)
-    n = _right_of(t)
-    return Meeting(s, _along(other, line, t_other, p, -n), jnp.sum((base - p) * n) - other[2])
+    @property
+    def column(self) -> Array:
+        column = self.shape.column(self.e)
+        return column if self.X is None else _moved(column, self.X)
 
 
-def _between_curves(first: Callable[[Array], Array], second: Callable[[Array], Array], s1: Array, s2: Array) -> Meeting:
-    def miss(s: Array) -> Array:
-        (p1, t1), (p2, t2) = _tangent(first, s[0]), _tangent(second, s[1])
-        return jnp.stack([jnp.sum((p2 - p1) * t1), t1[0] * t2[1] - t1[1] * t2[0]])
+@eqx.filter_custom_jvp
+def _normal(look: Callable, invert: Callable, first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
+    """The coordinates near s, by Newton's method, where nothing is missing to a common normal, and its length: `look`
+    tells both. Derivatives are those of the exact solution, to any order."""
+    miss = lambda s: look(first, second, s)[0]
 
-    def step(s: Array) -> Array:
-        value = miss(s)
-        J = jax.jacfwd(miss)(s)
-        det = J[0, 0] * J[1, 1] - J[0, 1] * J[1, 0]
-        det = jnp.where(det == 0, 1.0, det)
-        return -jnp.stack([J[1, 1] * value[0] - J[0, 1] * value[1], J[0, 0] * value[1] - J[1, 0] * value[0]]) / det
+    def step(_: Array, s: Array) -> Array:
+        return s - jnp.clip(invert(miss, s)(miss(s)), -_STRIDE, _STRIDE)
 
-    s = _polished(step, jnp.stack([s1, s2]))
-    (p1, t1), (p2, _) = _tangent(first, s[0]), _tangent(second, s[1])
-    return Meeting(s[0], s[1], jnp.sum((p2 - p1) * _right_of(t1)))
+    s = jax.lax.fori_loop(0, _STEPS, step, s)
+    return s, look(first, second, s)[1]
+
+
+@_normal.def_jvp
+def _normal_jvp(primals, tangents):
+    look, invert, first, second, s = primals
+    s, gap = _normal(*primals)
+    # no motion along the elements changes the length
+    _, (missing, opening) = eqx.filter_jvp(lambda a, b: look(a, b, s), (first, second), tangents[2:4])
+    return (s, gap), (-invert(lambda s: look(first, second, s)[0], s)(missing), opening)
+
+
+def _inverse_of_one(miss: Callable[[Array], Array], s: Array) -> Callable[[Array], Array]:
+    slope = jax.jvp(miss, (s,), (jnp.ones_like(s),))[1]
+    return lambda value: value / jnp.where(slope == 0, 1.0, slope)
+
+
+def _inverse_of_two(miss: Callable[[Array], Array], s: Array) -> Callable[[Array], Array]:
+    (a, c), (b, d) = (jax.jvp(miss, (s,), (jnp.array(way),))[1] for way in ((1.0, 0.0), (0.0, 1.0)))
+    det = a * d - b * c
+    det = jnp.where(det == 0, 1.0, det)
+    return lambda value: jnp.stack([d * value[0] - b * value[1], a * value[1] - c * value[0]]) / det
+
+
+def _on_curve(first: _Seen, s: Array, second: _Seen) -> Meeting:
+    """A curve (whose coordinate comes first) and a plain element."""
+    s, gap = _normal(_look_along, _inverse_of_one, first, second, jax.lax.stop_gradient(s))
+    other, line = second.column, second.shape.is_line(second.e)
+    p, t = _tangent(first.curve, s)
+    return Meeting(s, _along(other, line, _direction(other[3]), p, -_right_of(t)), gap)
+
+
+def _look_along(first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
+    """Seen from the centre of a plain element, or along its line, a curve is perpendicular."""
+    other, line = second.column, second.shape.is_line(second.e)
+    p, t = _tangent(first.curve, s)
+    off, n, normal = other[:2] - p, _right_of(t), _right_of(_direction(other[3]))
+    along, beyond = jnp.sum(off * t), jnp.sum(off * n) - other[2]
+    return _chosen(line, jnp.sum(t * normal), along), _chosen(line, jnp.sum(off * normal) * jnp.sum(n * normal), beyond)
+
+
+def _between_curves(first: _Seen, second: _Seen, s1: Array, s2: Array) -> Meeting:
+    s, gap = _normal(_look_across, _inverse_of_two, first, second, jax.lax.stop_gradient(jnp.stack([s1, s2])))
+    return Meeting(s[0], s[1], gap)
+
+
+def _look_across(first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
+    """The line from one curve to the other is perpendicular to the first, and this parallel to the second."""
+    (p1, t1), (p2, t2) = _tangent(first.curve, s[0]), _tangent(second.curve, s[1])
+    off = p2 - p1
+    return jnp.stack([jnp.sum(off * t1), t1[0] * t2[1] - t1[1] * t2[0]]), jnp.sum(off * _right_of(t1))
 
 
 def _begin(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array) -> tuple[Array, Array]:

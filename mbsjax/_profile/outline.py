@@ -36,6 +36,11 @@ class Outline(eqx.Module):
         return len(self.lines)
 
     @property
+    def plains(self) -> bool:
+        """Whether not all of them are curves."""
+        return any(g < 0 for g in self.groups)
+
+    @property
     def endless(self) -> bool:
         """Whether the only element runs into itself."""
         return self.closed and self.count == 1
@@ -71,17 +76,18 @@ class Outline(eqx.Module):
 
     def curve(self, e: Int[Array, ""]) -> Callable[[Array], Array]:
         """The positions along a curve, as a function of the local coordinate."""
-        group, slot = jnp.asarray(self.groups)[e], jnp.asarray(self.slots)[e]
+        mine = []
+        for g, stack in enumerate(self.curves):
+            numbers, structure = eqx.partition(stack, eqx.is_array)
+            count = self.groups.count(g)
+            slot = jnp.clip(jnp.asarray(self.slots)[e], 0, count - 1) if count > 1 else 0
+            mine.append(eqx.combine(jax.tree_util.tree_map(lambda x, k=slot: x[k], numbers), structure))
 
         def position(s: Array) -> Array:
-            result = jnp.zeros(2)
-            for g, stack in enumerate(self.curves):
-                numbers, structure = eqx.partition(stack, eqx.is_array)
-                mine = jnp.clip(slot, 0, self.groups.count(g) - 1)
-                mine = jax.tree_util.tree_map(lambda x, k=mine: x[k], numbers)
-                p = eqx.combine(mine, structure).position(s)
-                # a plain element is given the first curve, harmless where nobody asks: a constant has no tangent
-                result = p if g == 0 else jnp.where(group == g, p, result)
+            # a plain element is given the first curve, harmless where nobody asks: a constant has no tangent
+            result = mine[0].position(s)
+            for g, curve in enumerate(mine[1:], 1):
+                result = jnp.where(jnp.asarray(self.groups)[e] == g, curve.position(s), result)
             return result
 
         return position
