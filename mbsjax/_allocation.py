@@ -11,7 +11,7 @@ from jax.scipy.special import log_ndtr, logsumexp
 from jaxtyping import Array
 
 from ._taylor import FirstOrder, SecondOrder
-from ._trees import once
+from ._trees import lasting
 
 
 class Cost(NamedTuple):
@@ -218,7 +218,7 @@ class _Model(eqx.Module):
         return jnp.concatenate([sign * jnp.log(self.amounts(t) / jnp.stack(room)), low - t, t - high])
 
 
-@once
+@lasting
 def _solve(model: _Model, rounds: int) -> tuple[Array, Array, Array]:
     """An augmented Lagrangian: each round minimises the cost with the prices of the last."""
     import optimistix as optx  # here, as most do without

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from ._outcome import CLASSES
 from ._task import Task
-from ._trees import lean, once
+from ._trees import lasting, lean
 
 
 class Lane(NamedTuple):
@@ -61,7 +61,7 @@ def lane(task: Task, x: Float[Array, " d"]) -> Lane:
     )  # fmt: skip
 
 
-@once
+@lasting
 def advance(task: Task, lanes: Lane, settings: Settings, count: int) -> Lane:
     """All searches by some steps each."""
     step = lambda one: jax.tree_util.tree_map(lambda a, b: jnp.where(one.done, a, b), one, _step(task, one, settings))

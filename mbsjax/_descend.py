@@ -16,7 +16,7 @@ from ._outcome import CLASSES
 from ._progress import bar
 from ._synthesize import Design, design_at, told, values_at
 from ._task import Found, Task
-from ._trees import as_function, once
+from ._trees import as_function, lasting
 
 
 class SequenceWarning(UserWarning):
@@ -191,7 +191,7 @@ class _After(NamedTuple):
     way: _Way
 
 
-@once
+@lasting
 def _stepped(task: Task, optimiser: Any, way: _Way, factor: Array, turn: Array, reverse: bool) -> tuple[Found, _After]:
     """What is measured here, and the next step, with new prices and sharpness if it is their `turn`."""
     room = task.upper - task.lower

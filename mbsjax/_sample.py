@@ -16,7 +16,7 @@ from ._progress import bar
 from ._sampler import AbstractSampler, Random, counts, sampler
 from ._study import Evaluation, Study
 from ._tally import Tally
-from ._trees import once
+from ._trees import lasting
 
 
 class Sample(eqx.Module):
@@ -192,6 +192,6 @@ class Drawn(eqx.Module):
         return self.study.dimensions(self.sampler.scores(index))
 
 
-@once
+@lasting
 def _each(f: Callable, index: Array) -> Array:
     return jax.vmap(f)(index)

@@ -26,7 +26,7 @@ from ._solution import Log, Solution, Stats
 from ._start import around, check_start, overlapping
 from ._state import State, active_contacts, first_stance, state
 from ._stepper import Chord
-from ._trees import frozen, once
+from ._trees import frozen, lasting, once
 from ._trigger import Trigger
 
 
@@ -275,7 +275,7 @@ def _to_tell(plant: Plant, t: Array, opened: _Opening, ts: Array, options: Optio
     return plant, eqx.filter_eval_shape(recorded, course), course, ts, opened, options
 
 
-@once
+@lasting
 def _course(plant: Plant, t: Array, opened: _Opening, t1: Array, limits: Array, options: Options) -> Course:
     return run(plant, (t, opened.q, opened.p, opened.stance, opened.units), t1, limits, options)
 

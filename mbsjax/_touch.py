@@ -83,8 +83,8 @@ class Touch(eqx.Module):
     def wrench(self, P_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
         """What the gap grows by, for each unit of a twist in ground of the second body: the wrench of a unit force
         along the common normal; the first body's twist takes as much away."""
-        place = self.A.place(e1, s1)
-        p, n = (lifted(P_a, x) for x in (place.position, place.normal))
+        p, t = self.A.edge(e1, s1)
+        p, n = lifted(P_a, p), lifted(P_a, jnp.stack([t[1], -t[0]]))
         p, n = P_a.apply(p), P_a.rotate(n)
         if P_a.dim == 2:
             return jnp.stack([p[0] * n[1] - p[1] * n[0], n[0], n[1]])
@@ -106,7 +106,7 @@ class Touch(eqx.Module):
             X,
             self.pairs,
             same=pick(self.A.beside(e1), first) & pick(self.B.beside(e2), second),
-            skip=self.A.place(e1, s1).position,
+            skip=self.A.edge(e1, s1)[0],
             radius=jnp.where(on, radius, -1.0),
             apart=None if apart is None else apart[:n],
         )

@@ -17,7 +17,7 @@ from jax.interpreters import partial_eval
 
 from ._plain import Plain
 from ._precision import is_concrete
-from ._xla import QUICK
+from ._xla import hurried
 
 
 def frozen(tree: Any) -> Any:
@@ -25,13 +25,14 @@ def frozen(tree: Any) -> Any:
     return jax.tree_util.tree_map(lambda x: jax.lax.stop_gradient(x) if eqx.is_array(x) else x, tree)
 
 
-def once(f: Callable) -> Any:
+def once(f: Callable, *, lasting: bool = False) -> Any:
     """A function of trees that is traced once for each structure of its arguments, however often it is called. Called
     within a program, it is compiled as if it had been written out there; by itself, it is a program that is compiled in
-    a hurry. `ahead(like, shapes)` compiles it in a thread, where `like` is the first of its structure, for arguments of
-    the shapes that `shapes(*like)` tells; it returns what waits for that."""
+    a hurry, a little less where it is `lasting` and may run for longer than that takes. `ahead(like, shapes)` compiles
+    it in a thread, where `like` is the first of its structure, for arguments of the shapes that `shapes(*like)` tells;
+    it returns what waits for that."""
     jit: Any = eqx.filter_jit
-    inside, alone = jit(f), jit(f, compiler_options=QUICK)
+    inside, alone = jit(f), jit(f, compiler_options=hurried(1 if lasting else 0))
     compiled = set()
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -62,6 +63,9 @@ def once(f: Callable) -> Any:
     outside: Any = functools.wraps(f)(call)
     outside.ahead = ahead
     return outside
+
+
+lasting = functools.partial(once, lasting=True)
 
 
 def lean(f: Callable, *args: Any) -> Callable:

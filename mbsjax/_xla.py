@@ -15,9 +15,13 @@ _SMALL_LOOP = "xla_cpu_small_while_loop_byte_threshold=131072"
 if "xla_backend_extra_options" not in _flags:
     os.environ["XLA_FLAGS"] = f"{_flags} --xla_backend_extra_options={_SMALL_LOOP}".strip()
 
-# Half of the time to compile, for a program that runs a few lanes: it takes far longer to compile than to run.
-QUICK: dict[str, Any] = {}
-if "xla_backend_optimization_level" not in _flags:
-    QUICK["xla_backend_optimization_level"] = 1
+
+def hurried(level: int) -> dict[str, Any]:
+    """The options of a program that is compiled at a level of optimisation, of 0 to 3, and is called with few lanes:
+    most take far longer to compile than to run."""
+    if "xla_backend_optimization_level" in _flags:
+        return {}
+    options: dict[str, Any] = {"xla_backend_optimization_level": level}
     if jax.__version_info__ < (0, 11):  # later ones do not know it
-        QUICK["xla_cpu_use_fusion_emitters"] = False
+        options["xla_cpu_use_fusion_emitters"] = False
+    return options

@@ -1,6 +1,7 @@
 """What an element of a contact profile is: a curve over [0, 1] with the body's material on its left."""
 
 import abc
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -101,6 +102,12 @@ class AbstractCurve(AbstractElement):
         p, (d, dd) = self.position(s), velocity_and_acceleration(self.position, s, one)
         speed = jnp.sqrt(jnp.sum(d * d))
         return Place(p, jnp.arctan2(d[1], d[0]), (d[0] * dd[1] - d[1] * dd[0]) / speed**3)
+
+
+def tangent(curve: Callable[[Array], Array], s: Array) -> tuple[Float[Array, "2"], Float[Array, "2"]]:
+    """A point of a curve, and the direction of travel there."""
+    p, v = jax.jvp(curve, (s,), (jnp.ones_like(s),))
+    return p, v / jnp.sqrt(jnp.sum(v * v))
 
 
 def velocity_and_acceleration(f, s: Array, one: Array) -> tuple[Array, Array]:

@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .._groups import SE2, pick
 from .._trees import frozen, once
-from .base import Place
+from .base import Place, tangent
 from .outline import Outline
 
 
@@ -246,12 +246,6 @@ def _plain(A: Outline, B: Outline, X: SE2, e1: Any, e2: Any) -> Meeting:
     return Meeting(s[0], s[1], _chosen(lines[0] & lines[1], jnp.full_like(gap, jnp.inf), gap))
 
 
-def _tangent(curve: Callable[[Array], Array], s: Array) -> tuple[Array, Array]:
-    """The point, and the unit tangent."""
-    p, v = jax.jvp(curve, (s,), (jnp.ones_like(s),))
-    return p, v / jnp.sqrt(jnp.sum(v * v))
-
-
 class _Seen(NamedTuple):
     """An element of a profile, which stands at X in the frame of the first one: nowhere else, if that is None."""
 
@@ -261,8 +255,8 @@ class _Seen(NamedTuple):
 
     @property
     def curve(self) -> Callable[[Array], Array]:
-        along = self.shape.curve(self.e)
-        return along if self.X is None else lambda s: self.X.apply(along(s))
+        along, X = self.shape.curve(self.e), self.X
+        return along if X is None else lambda s: X.apply(along(s))
 
     @property
     def column(self) -> Array:
@@ -308,14 +302,14 @@ def _on_curve(first: _Seen, s: Array, second: _Seen) -> Meeting:
     """A curve (whose coordinate comes first) and a plain element."""
     s, gap = _normal(_look_along, _inverse_of_one, first, second, jax.lax.stop_gradient(s))
     other, line = second.column, second.shape.is_line(second.e)
-    p, t = _tangent(first.curve, s)
+    p, t = tangent(first.curve, s)
     return Meeting(s, _along(other, line, _direction(other[3]), p, -_right_of(t)), gap)
 
 
 def _look_along(first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
     """Seen from the centre of a plain element, or along its line, a curve is perpendicular."""
     other, line = second.column, second.shape.is_line(second.e)
-    p, t = _tangent(first.curve, s)
+    p, t = tangent(first.curve, s)
     off, n, normal = other[:2] - p, _right_of(t), _right_of(_direction(other[3]))
     along, beyond = jnp.sum(off * t), jnp.sum(off * n) - other[2]
     return _chosen(line, jnp.sum(t * normal), along), _chosen(line, jnp.sum(off * normal) * jnp.sum(n * normal), beyond)
@@ -328,7 +322,7 @@ def _between_curves(first: _Seen, second: _Seen, s1: Array, s2: Array) -> Meetin
 
 def _look_across(first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
     """The line from one curve to the other is perpendicular to the first, and this parallel to the second."""
-    (p1, t1), (p2, t2) = _tangent(first.curve, s[0]), _tangent(second.curve, s[1])
+    (p1, t1), (p2, t2) = tangent(first.curve, s[0]), tangent(second.curve, s[1])
     off = p2 - p1
     return jnp.stack([jnp.sum(off * t1), t1[0] * t2[1] - t1[1] * t2[0]]), jnp.sum(off * _right_of(t1))
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._groups import pick
-from .base import AbstractCurve, AbstractElement, AbstractPlain, Place, Row, place_on
+from .base import AbstractCurve, AbstractElement, AbstractPlain, Place, Row, place_on, tangent
 
 
 SMOOTH = 1e-9  # a corner that turns less has no extent
@@ -94,12 +94,24 @@ class Outline(eqx.Module):
 
     def place(self, e: Int[Array, ""], s: Float[Array, ""]) -> Place:
         """The place on element `e` with the local coordinate `s`."""
-        plain = self.plain_place(e, s)
         if not self.curves:
-            return plain
+            return self.plain_place(e, s)
         smooth = Placed(function=self.curve(e), samples=0)(s)
+        if not self.plains:
+            return smooth
+        plain = self.plain_place(e, s)
         curved = self.is_curve(e)
         return Place(*(jnp.where(curved, a, b) for a, b in zip(smooth, plain)))
+
+    def edge(self, e: Int[Array, ""], s: Float[Array, ""]) -> tuple[Float[Array, "2"], Float[Array, "2"]]:
+        """The position alone, and the direction of travel."""
+        if not self.plains:
+            return tangent(self.curve(e), s)
+        plain = self.plain_place(e, s)
+        if not self.curves:
+            return plain.position, plain.tangent
+        curved, (p, t) = self.is_curve(e), tangent(self.curve(e), s)
+        return jnp.where(curved, p, plain.position), jnp.where(curved, t, plain.tangent)
 
     def plain_place(self, e: Any, s: Float[Array, "*e"]) -> Place:
         """The same for elements that are no curves, of one or many."""
@@ -128,7 +140,7 @@ class Outline(eqx.Module):
         if self.endless and not self.curves:
             return jnp.stack([self.rows.x[0], self.rows.y[0]]), jnp.zeros(())
         s = jnp.linspace(0.0, 1.0, max(self.samples, 9))
-        places = jax.vmap(lambda e: jax.vmap(lambda s: self.place(e, s).position)(s))(jnp.arange(self.count))
+        places = jax.vmap(lambda e: jax.vmap(lambda s: self.edge(e, s)[0])(s))(jnp.arange(self.count))
         places = places.reshape(-1, 2)
         center = (jnp.max(places, 0) + jnp.min(places, 0)) / 2
         return center, jnp.max(jnp.hypot(*(places - center).T))
