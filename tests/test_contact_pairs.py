@@ -413,6 +413,42 @@ def test_second_derivatives_of_all_pairs():
     report(wrong_rows(bends, numeric, pairs, 1e-6), "second derivatives")
 
 
+@pytest.mark.parametrize("other, order", [("curve", 3), ("circle", 4)])
+def test_higher_derivatives_on_curves_are_those_of_circles(other, order):
+    """A disc that is drawn as a curve, and grows, rolls past another: places and gap in closed form."""
+
+    def ring(r):
+        return mbs.Curve(lambda s: (r * jnp.cos(TAU * s), r * jnp.sin(TAU * s)))
+
+    def moving(t):
+        r = 2 + 0.3 * jnp.sin(t), 1 + 0.1 * t**2
+        return r, (4 + t**3, 1 - jnp.cos(2 * t), t)
+
+    def found(t):
+        r, (x, y, turn) = moving(t)
+        second = ring(r[1]) if other == "curve" else mbs.Circle((0.0, 0.0), r[1])
+        A, B = (outline((element,), True, ()) for element in (ring(r[0]), second))
+        first = jnp.zeros((), int)
+        met = meet(A, B, SE2.of(mbs.frames.PlanarFrame(x, y, turn)), first, first, jnp.asarray(0.01), jnp.asarray(0.42))
+        return jnp.stack(met)
+
+    def exact(t):
+        r, (x, y, turn) = moving(t)
+        towards = jnp.arctan2(y, x)
+        return jnp.stack([towards / TAU, (towards + jnp.pi - turn) / TAU, jnp.hypot(x, y) - r[0] - r[1]])
+
+    def orders(f):
+        def slopes(t):
+            results = [f]
+            for _ in range(order):
+                results.append(lambda t, g=results[-1]: jax.jvp(g, (t,), (jnp.ones(()),))[1])
+            return jnp.stack([g(t) for g in results])
+
+        return np.asarray(jitted(slopes)(jnp.asarray(0.3)))
+
+    np.testing.assert_allclose(orders(found), orders(exact), rtol=1e-9, atol=1e-9)
+
+
 # --- the closest pair of elements of two profiles
 
 
