@@ -245,7 +245,7 @@ def test_guidance_through_poses(count):
     dyads = guidance(count)
     assert len(dyads) in (2, 4) if count == 5 else len(dyads) > 20
     x, y, turn = POSES[:count].T
-    ends = [(np.asarray(d.dimensions[k]) @ [1, 1j] for k in ("fixed", "moving")) for d in dyads[:20]]
+    ends = [[np.asarray(d.dimensions[k]) @ [1, 1j] for k in ("fixed", "moving")] for d in dyads[:20]]
     ends = [(f, x + 1j * y + np.exp(1j * turn) * m) for f, m in ends]
     one, other = max(itertools.permutations(range(len(ends)), 2), key=lambda pair: _force(*(ends[k] for k in pair)))
     fixed = np.array([dyads[k].dimensions["fixed"] for k in (one, other)])
