@@ -11,7 +11,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
 from ._study import Evaluation, Study
-from ._trees import lean, once
+from ._trees import lasting, lean
 
 
 CHUNK = 1024
@@ -87,7 +87,7 @@ def linearised(study: Study, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return values, np.where(np.isfinite(values)[..., None], slopes, np.nan)  # what has no value has no slope
 
 
-@once
+@lasting
 def _linearised(study: Study, x: Float[Array, "n d"]) -> tuple[Array, Array]:
     values = lean(lambda x: study(x).values, x[0])
 
