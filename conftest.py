@@ -15,7 +15,7 @@ jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
 # for the processes that tests start: demo, notebooks, campaigns
 os.environ |= {"JAX_COMPILATION_CACHE_DIR": _CACHE, "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.2"}
 # Compiling is most of the time: without LLVM's passes, without those that look for what a loop does not change, and
-# without the newer way of making fused loops, programs are compiled in a third of it, and run three times as long.
+# without the newer way of making fused loops, programs are compiled in half of it, and run three times as long.
 _LOOPS = "while-loop-invariant-code-motion,simplify-while-loops,while-loop-constant-sinking"
 _FAST = f"--xla_backend_optimization_level=0 --xla_disable_hlo_passes={_LOOPS}"
 if jax.version.__version_info__ < (0, 11):  # later ones do not know it, and abort

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ._joint.joint import check_name
-from ._precision import as_float, is_concrete, numpy_of
+from ._precision import as_float, is_concrete, known, numpy_of
 from ._profile.profile import Profile
 
 
@@ -95,8 +95,7 @@ def point3(given: Any, what: str) -> Float[Array, "3"]:
 
 
 def _inertia(given: Any, name: str) -> Float[Array, "3 3"]:
-    J = as_float(given, f"the inertia of body {name!r}")
-    J = np.asarray(J) if is_concrete(J) else J
+    J = known(as_float(given, f"the inertia of body {name!r}"))
     if J.shape == ():
         # seen in the plane alone: spread over x and y as for a flat plate, so that it is a body's
         J = J * np.diag([0.5, 0.5, 1.0])
@@ -106,11 +105,11 @@ def _inertia(given: Any, name: str) -> Float[Array, "3 3"]:
         J = J[np.array([[0, 3, 5], [3, 1, 4], [5, 4, 2]])]
     if J.shape != (3, 3):
         raise ValueError(f"the inertia of body {name!r} must be 1, 3 or 6 numbers or a 3x3 tensor, got {given!r}")
-    if isinstance(known := J, np.ndarray):
-        small = 1e-9 * (1e-300 + float(np.abs(known).max()))
-        if float(np.abs(known - known.T).max()) > small:
+    if isinstance(J, np.ndarray):
+        small = 1e-9 * (1e-300 + float(np.abs(J).max()))
+        if float(np.abs(J - J.T).max()) > small:
             raise ValueError(f"the inertia tensor of body {name!r} is not symmetric")
-        a, b, c = (float(x) for x in np.linalg.eigvalsh(known))
+        a, b, c = (float(x) for x in np.linalg.eigvalsh(J))
         if a < -small:
             raise ValueError(f"the inertia of body {name!r} has a negative principal moment, {a:.6g}")
         if c > a + b + small:  # textbooks have such

@@ -83,8 +83,7 @@ class Touch(eqx.Module):
     def wrench(self, P_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
         """What the gap grows by, for each unit of a twist in ground of the second body: the wrench of a unit force
         along the common normal; the first body's twist takes as much away."""
-        p, t = self.A.edge(e1, s1)
-        p, n = lifted(P_a, p), lifted(P_a, jnp.stack([t[1], -t[0]]))
+        p, n = (lifted(P_a, x) for x in self.A.edge(e1, s1))
         p, n = P_a.apply(p), P_a.rotate(n)
         if P_a.dim == 2:
             return jnp.stack([p[0] * n[1] - p[1] * n[0], n[0], n[1]])

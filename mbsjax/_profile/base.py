@@ -104,6 +104,11 @@ class AbstractCurve(AbstractElement):
         return Place(p, jnp.arctan2(d[1], d[0]), (d[0] * dd[1] - d[1] * dd[0]) / speed**3)
 
 
+def right_of(t: Float[Array, "2 *many"]) -> Float[Array, "2 *many"]:
+    """A direction, turned clockwise by a right angle: the outward normal, where it is that of travel."""
+    return jnp.stack([t[1], -t[0]])
+
+
 def tangent(curve: Callable[[Array], Array], s: Array) -> tuple[Float[Array, "2"], Float[Array, "2"]]:
     """A point of a curve, and the direction of travel there."""
     p, v = jax.jvp(curve, (s,), (jnp.ones_like(s),))

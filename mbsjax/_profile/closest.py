@@ -15,7 +15,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .._groups import SE2, pick
 from .._trees import frozen, once
-from .base import Place, tangent
+from .base import Place, right_of, tangent
 from .outline import Outline
 
 
@@ -210,10 +210,6 @@ def _direction(angle: Array) -> Array:
     return jnp.stack([jnp.cos(angle), jnp.sin(angle)])
 
 
-def _right_of(t: Array) -> Array:
-    return jnp.stack([t[1], -t[0]])
-
-
 def _along(column: Array, line: Any, t: Array, point: Array, normal: Array) -> Array:
     """The local coordinate on plain elements of points, where their normals have a direction; t is the direction in
     which they begin."""
@@ -237,7 +233,7 @@ def _plain(A: Outline, B: Outline, X: SE2, e1: Any, e2: Any) -> Meeting:
     square = jnp.sum(d * d, 0)
     length, reach = jnp.sqrt(jnp.where(square > 0, square, 1.0)), radius[0] + radius[1]
     n = jnp.where(reach < 0, -1.0, 1.0) * d / length  # -1: inside a bore
-    right = _right_of(t)
+    right = right_of(t)
     n = _chosen(lines[0], right[:, 0], _chosen(lines[1], -right[:, 1], n))
     gap = jnp.sum(d * n, 0) - reach
     normals = jnp.stack([n, -n], 1)
@@ -303,14 +299,14 @@ def _on_curve(first: _Seen, s: Array, second: _Seen) -> Meeting:
     s, gap = _normal(_look_along, _inverse_of_one, first, second, jax.lax.stop_gradient(s))
     other, line = second.column, second.shape.is_line(second.e)
     p, t = tangent(first.curve, s)
-    return Meeting(s, _along(other, line, _direction(other[3]), p, -_right_of(t)), gap)
+    return Meeting(s, _along(other, line, _direction(other[3]), p, -right_of(t)), gap)
 
 
 def _look_along(first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
     """Seen from the centre of a plain element, or along its line, a curve is perpendicular."""
     other, line = second.column, second.shape.is_line(second.e)
     p, t = tangent(first.curve, s)
-    off, n, normal = other[:2] - p, _right_of(t), _right_of(_direction(other[3]))
+    off, n, normal = other[:2] - p, right_of(t), right_of(_direction(other[3]))
     along, beyond = jnp.sum(off * t), jnp.sum(off * n) - other[2]
     return _chosen(line, jnp.sum(t * normal), along), _chosen(line, jnp.sum(off * normal) * jnp.sum(n * normal), beyond)
 
@@ -324,7 +320,7 @@ def _look_across(first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
     """The line from one curve to the other is perpendicular to the first, and this parallel to the second."""
     (p1, t1), (p2, t2) = tangent(first.curve, s[0]), tangent(second.curve, s[1])
     off = p2 - p1
-    return jnp.stack([jnp.sum(off * t1), t1[0] * t2[1] - t1[1] * t2[0]]), jnp.sum(off * _right_of(t1))
+    return jnp.stack([jnp.sum(off * t1), t1[0] * t2[1] - t1[1] * t2[0]]), jnp.sum(off * right_of(t1))
 
 
 def _begin(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array) -> tuple[Array, Array]:
@@ -361,4 +357,4 @@ def _far(p: Array, other: Array, line: Any) -> Array:
     along = jnp.sum(d * t) / _chosen(line, length, jnp.ones_like(length))
     beside = jnp.where((along < -0.1) | (along > 1.1), 1e6 * length, 0.0)
     round_ = jnp.sqrt(jnp.sum(d * d)) * jnp.where(other[2] < 0, -1.0, 1.0)
-    return _chosen(line, jnp.sum(d * _right_of(t)) + beside, round_)
+    return _chosen(line, jnp.sum(d * right_of(t)) + beside, round_)

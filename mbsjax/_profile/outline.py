@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._groups import pick
-from .base import AbstractCurve, AbstractElement, AbstractPlain, Place, Row, place_on, tangent
+from .base import AbstractCurve, AbstractElement, AbstractPlain, Place, Row, place_on, right_of, tangent
 
 
 SMOOTH = 1e-9  # a corner that turns less has no extent
@@ -104,14 +104,16 @@ class Outline(eqx.Module):
         return Place(*(jnp.where(curved, a, b) for a, b in zip(smooth, plain)))
 
     def edge(self, e: Int[Array, ""], s: Float[Array, ""]) -> tuple[Float[Array, "2"], Float[Array, "2"]]:
-        """The position alone, and the direction of travel."""
-        if not self.plains:
-            return tangent(self.curve(e), s)
+        """The position alone, and the outward normal."""
+        if self.curves:
+            p, t = tangent(self.curve(e), s)
+            if not self.plains:
+                return p, right_of(t)
         plain = self.plain_place(e, s)
         if not self.curves:
-            return plain.position, plain.tangent
-        curved, (p, t) = self.is_curve(e), tangent(self.curve(e), s)
-        return jnp.where(curved, p, plain.position), jnp.where(curved, t, plain.tangent)
+            return plain.position, plain.normal
+        curved = self.is_curve(e)
+        return jnp.where(curved, p, plain.position), jnp.where(curved, right_of(t), plain.normal)
 
     def plain_place(self, e: Any, s: Float[Array, "*e"]) -> Place:
         """The same for elements that are no curves, of one or many."""
