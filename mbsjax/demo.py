@@ -14,7 +14,7 @@ import jax.numpy as jnp
 
 import mbsjax as mbs
 
-from ._prepare import prepare
+from ._programs.prepare import prepare
 
 
 def four_bar(p: dict) -> mbs.Mechanism:

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._custom_types import Matrix4, Numbers, Twist, Vector3
-from ._precision import as_float, is_concrete
-from ._trees import once
+from ._programs.custom_types import Matrix4, Numbers, Twist, Vector3
+from ._programs.precision import as_float, is_concrete
+from ._programs.trees import once
 
 
 class PlanarFrame(eqx.Module):

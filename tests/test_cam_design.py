@@ -10,8 +10,8 @@ import pytest
 from scipy.optimize import brentq
 
 import mbsjax as mbs
-from mbsjax._profile.followers import cam_elements
-from mbsjax._profile.laws import LAWS
+from mbsjax._model.profile.followers import cam_elements
+from mbsjax._model.profile.motion_laws import LAWS
 
 
 pi = np.pi

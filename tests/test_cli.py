@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import mbsjax as mbs
-from mbsjax._file_schema import schema
+from mbsjax._files.schema import schema
 
 from .test_files import FOUR_BAR
 
@@ -46,7 +46,7 @@ def test_help_shows_an_example(folder):
     text = run("--help", cwd=folder)
     assert all(f"\n  {name} " in text for name in names)
     for name in names:
-        from mbsjax._cli import main
+        from mbsjax._cli.main import main
 
         told = main.commands[name].help or ""
         assert "Example:" in told and f"mbsjax {name}" in told

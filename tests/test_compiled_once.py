@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 import mbsjax as mbs
-from mbsjax._cli import main
-from mbsjax._plain import Plain
+from mbsjax._cli.main import main
+from mbsjax._programs.functions import Plain
 
 
 FILE = """
@@ -150,7 +150,7 @@ def test_importing_takes_in_no_more_than_needed():
     needless = ["click", "diffrax", "matplotlib", "optax", "optimistix", "pandas", "pyarrow", "rich"]
     needless += ["scipy.interpolate", "scipy.optimize", "scipy.stats", "xarray"]
     assert "equinox" in found and not set(needless) & set(found)
-    assert mbs.simulate.__module__ == "mbsjax._simulate"
+    assert mbs.simulate.__module__ == "mbsjax._dynamics.simulate"
     with pytest.raises(AttributeError, match="simulat"):
         getattr(mbs, "simulat")  # noqa: B009
 

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mbsjax._components import _FEW, _MOST, _Graph, by_components
-from mbsjax._linalg import saddle
+from mbsjax._numerics.components import _FEW, _MOST, _Graph, by_components
+from mbsjax._numerics.linalg import saddle
 
 
 KEY = jax.random.key(3)

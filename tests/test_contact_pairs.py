@@ -17,9 +17,9 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import mbsjax as mbs
-from mbsjax._groups import SE2
-from mbsjax._profile.closest import meet
-from mbsjax._profile.outline import outline
+from mbsjax._model.profile.closest_pair import meet
+from mbsjax._model.profile.outline import outline
+from mbsjax._numerics.groups import SE2
 from tests.curves import TAU, brute_force, matrix, on_circle, polar, polish, ring, straight, through, turned
 
 

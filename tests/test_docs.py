@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 import mbsjax as mbs
-from mbsjax._cli import main
-from mbsjax._file import GOALS, KEYS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
-from mbsjax._file_words import WORDS
-from mbsjax._formula import CONSTANTS, FUNCTIONS
+from mbsjax._cli.main import main
+from mbsjax._files.formula import CONSTANTS, FUNCTIONS
+from mbsjax._files.model import GOALS, KEYS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
+from mbsjax._files.words import WORDS
 
 
 ROOT = pathlib.Path(__file__).parent.parent

@@ -14,7 +14,7 @@ import pytest
 
 import mbsjax as mbs
 from mbsjax import demo
-from mbsjax._reading import Measure
+from mbsjax._files.measures import Measure
 
 from . import contacts, impacts, latch, mechanisms
 from .test_contact_literature import thesis_rim

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import mbsjax as mbs
-from mbsjax._formula import FUNCTIONS, parse, value
+from mbsjax._files.formula import FUNCTIONS, parse, value
 
 
 TIMES = int(os.environ.get("MBSJAX_FUZZ", "1"))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mbsjax as mbs
-from mbsjax._formula import Formula, names, parse, value
+from mbsjax._files.formula import Formula, names, parse, value
 
 from . import contacts, impacts, latch, mechanisms
 from .contacts import T7

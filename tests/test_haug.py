@@ -11,7 +11,7 @@ import pytest
 from numpy import arccos, arcsin, pi, sqrt
 
 import mbsjax as mbs
-from mbsjax._drive import problem
+from mbsjax._kinematics.drive import problem
 from tests.mechanisms import (
     bodies,
     four_bar,

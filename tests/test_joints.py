@@ -9,8 +9,8 @@ from scipy.spatial.transform import Rotation
 
 import mbsjax as mbs
 from mbsjax import frames
-from mbsjax._groups import SE2, SE3
-from mbsjax._system import system
+from mbsjax._kinematics.system import system
+from mbsjax._numerics.groups import SE2, SE3
 
 
 JOINTS = {

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mbsjax as mbs
-from mbsjax._groups import wide
-from mbsjax._linalg import (
+from mbsjax._numerics.groups import wide
+from mbsjax._numerics.linalg import (
     _sparse_saddle,
     definite,
     determinant,

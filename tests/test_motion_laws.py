@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import cumulative_simpson
 
 import mbsjax as mbs
-from mbsjax._profile.laws import LAWS, slope
+from mbsjax._model.profile.motion_laws import LAWS, slope
 
 
 pi = np.pi

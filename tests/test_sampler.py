@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.stats import qmc
 
-from mbsjax._sampler import METHODS, sampler, shuffled
+from mbsjax._tolerance.sampler import METHODS, sampler, shuffled
 
 
 def drawn(plan, index):

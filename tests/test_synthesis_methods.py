@@ -175,7 +175,7 @@ def test_search_that_is_interrupted_gives_what_it_has():
             pass
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mbsjax._synthesize.bar", lambda *_, **__: Impatient())
+        patch.setattr("mbsjax._synthesis.synthesize.bar", lambda *_, **__: Impatient())
         found = mbs.synthesize(task, starts=16, width=8)
     assert sum(found.ended.values()) >= 8 and found.best.objective < 1e-20
     again = mbs.synthesize(found.task, **found.options)

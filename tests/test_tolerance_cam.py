@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mbsjax._evaluate import linearised
+from mbsjax._tolerance.evaluate import linearised
 from tests import notebook
 
 

@@ -1,0 +1,1 @@
+"""Forces: inertia, the canonical equations, impact, simulation and its replay, statics, reactions."""

@@ -1,0 +1,455 @@
+"""The canonical equations (thesis 3.2-3.4): a mechanism with its inertia and forces, at an instant.
+
+Momenta p belong to the freedoms that no driver moves: p = S . H, the product of a freedom's twist S with the momentum H
+of all that it carries. So p' = S' . H + Q + C^T lam: the first term is the gradient of the kinetic energy of (3.4.2),
+for any coordinates and also for the rotations of a ball joint. C holds the loops, gauges and active contacts, those
+that are open as idle rows: shapes do not depend on which contacts are active. Lanes may stand behind, as in `System`.
+"""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from .._kinematics.drive import Problem
+from .._kinematics.system import drifting, second
+from .._model.body import Body
+from .._model.force.base import AbstractForce, Moment
+from .._model.force.contact_laws import AbstractContactLaw
+from .._model.force.load import Load
+from .._model.mechanism import Mechanism
+from .._numerics.groups import AbstractPose, lanewise, one, pick, wide
+from .._numerics.linalg import saddle, shortest, symmetric
+from .._programs.precision import numpy_of
+from .._programs.trees import Function, as_function, once
+from .inertia import AbstractInertia, inertia, turned
+
+
+class Stance(NamedTuple):
+    """Which contacts are active and where, and on which sides the switches are."""
+
+    on: Bool[Array, "c *lanes"]
+    e1: Int[Array, "c *lanes"]  # the elements of each contact
+    e2: Int[Array, "c *lanes"]
+    s1: Float[Array, "c *lanes"]  # and where on them it was last
+    s2: Float[Array, "c *lanes"]
+    approach: Float[Array, "c *lanes"]  # the speed at which each contact closed
+    side: Float[Array, "n *lanes"]  # the signs of the switches: of the forces, then of the triggers
+
+    @property
+    def where(self) -> tuple[Array, ...]:
+        return self.e1, self.e2, self.s1, self.s2
+
+
+class Frame(NamedTuple):
+    """What holds in a position, whatever the velocity."""
+
+    q: Array
+    X: AbstractPose
+    S: Array  # twists of the freedoms
+    C: Array  # all constraint rows, idle ones zero: loops, gauges, rigid contacts
+    drift: Array  # C v + drift = 0
+    residual: Array
+    planes: Any  # of the profiles of all contacts,
+    gaps: Array  # on their present elements
+    spots: tuple[Array, Array]  # the local coordinates there
+    slopes: Array
+    inertia: AbstractInertia
+    M: Array
+
+
+class Instant(NamedTuple):
+    """What holds at an instant."""
+
+    frame: Frame
+    v: Array  # velocities and
+    a: Array  # accelerations of all freedoms
+    lam: Array  # multipliers of the rows of C; for a contact its normal force
+    press: Array  # the normal force of every contact, rigid or compliant
+    gap_rates: Array  # of all contacts, on their present elements
+    gap_rates_dot: Array
+    p: Array  # momenta of the freedoms that are not driven,
+    p_dot: Array
+    q_dot: Array
+    drive: Array  # what the drivers of coordinates push with
+    scale: Array  # a typical generalised force, scaled as an energy
+
+
+class Plant(eqx.Module):
+    """A mechanism with its drivers, inertia and forces."""
+
+    problem: Problem  # without contacts
+    inertia: AbstractInertia  # of the bodies, in their frames
+    gravity: Float[Array, "dim *lanes"]
+    forces: tuple[AbstractForce, ...]
+    triggers: tuple
+    restitution: Float[Array, "c *lanes"]
+    laws: tuple[AbstractContactLaw | None, ...]
+    names: tuple[tuple[str, ...], tuple[str, ...]] = eqx.field(static=True)
+
+    # structure --------------------------------------------------------------------------------------------------------
+
+    @property
+    def rigid(self) -> np.ndarray:
+        return np.array([law is None for law in self.laws], dtype=bool)
+
+    @property
+    def _outboard(self) -> tuple[np.ndarray, np.ndarray]:
+        """For each pair of freedoms, whether the second is carried by the first (or they are of one joint), with the
+        sign of their product; and the same for the first by the second, where it was not counted."""
+        paths = self.problem.system.layout.paths
+        members = paths != 0
+        n = members.shape[1]
+        behind = members.sum(0)
+        carried = (members.T.astype(int) @ members == behind) & (behind > 0)
+        sign = np.sign(paths.T @ paths)
+        first = carried & ~(carried.T & (np.arange(n)[:, None] > np.arange(n)[None]))
+        return first * sign, (carried.T & ~first) * sign
+
+    @property
+    def _pattern(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the mass matrix and the constraints may have entries, in the freedoms that are not driven."""
+        problem, layout = self.problem, self.problem.system.layout
+        inertia = np.logical_or(*self._outboard)
+        loops = np.repeat(layout.loops != 0, layout.group.rows, 0)
+        paths = lambda names: layout.paths[[layout.body_numbers[name] for name in names]]
+        gauges = [paths(layout.gauge_bodies[i]).any(0) for i in problem.gauges]
+        contacts = [np.diff(paths(layout.touch_bodies[k]), axis=0)[0] != 0 for k in np.flatnonzero(self.rigid)]
+        rows = np.concatenate([loops, np.reshape([*gauges, *contacts], (-1, loops.shape[1])).astype(bool)])
+        return inertia[np.ix_(problem.unknown, problem.unknown)], rows[:, problem.unknown]
+
+    @property
+    def row_sizes(self) -> Float[Array, "m *lanes"]:
+        system, c = self.problem.system, int(self.rigid.sum())
+        sizes = system.row_sizes(self.problem.gauges)
+        return jnp.concatenate([sizes, jnp.broadcast_to(system.size, (c, *system.size.shape))])
+
+    def idle(self, stance: Stance) -> Float[Array, "m *lanes"]:
+        """Ones for the rows of open contacts."""
+        opened = 1.0 - pick(stance.on, np.flatnonzero(self.rigid)).astype(float)
+        m = self.problem.system.row_sizes(self.problem.gauges).shape[0]
+        return jnp.concatenate([jnp.zeros((m, *opened.shape[1:])), opened])
+
+    @property
+    def columns(self) -> Float[Array, "nu *lanes"]:
+        return pick(self.problem.system.column_sizes(), self.problem.unknown)
+
+    def spread(self, unknown: Array, driven: Array) -> Array:
+        """All freedoms from those that are not driven and those that are."""
+        both = jnp.concatenate([unknown, driven])
+        return pick(both, np.argsort([*self.problem.unknown, *self.problem.columns]))
+
+    # positions --------------------------------------------------------------------------------------------------------
+
+    @once
+    def _placed(self, q: Array, t: Array) -> tuple[Frame, Any]:
+        """A position as it is without its contacts, and the chords of the loops."""
+        problem, system = self.problem, self.problem.system
+        X, phi, S = system.placed(q)
+        r, C, chords = system.equations(X, phi, S, problem.targets(t))
+        drift = jnp.zeros_like(r)
+        if problem.gauges:
+            drift = jnp.concatenate([drift[: len(r) - len(problem.gauges)], problem.drift(t)])
+        I = self.inertia.seen(X)  # noqa: E741
+        M = symmetric(S, I.gathered(np.abs(system.layout.paths)).momentum(S), *self._outboard)
+        none = jnp.zeros((0, *t.shape))
+        planes = system.planes(X) if self.laws else ()
+        return Frame(q, X, S, C, drift, r, planes, none, (none, none), S[:0], I, M), chords
+
+    def _held(self, frame: Frame, stance: Stance, wrenches: Array, met: Any) -> Frame:
+        """The position with its contacts."""
+        rigid = np.flatnonzero(self.rigid)
+        on = pick(stance.on, rigid)
+        slopes = self.problem.system.slopes(wrenches, frame.S)
+        return frame._replace(
+            C=jnp.concatenate([frame.C, jnp.where(on[:, None], pick(slopes, rigid), 0.0)]),
+            drift=jnp.concatenate([frame.drift, jnp.zeros_like(on, frame.drift.dtype)]),
+            residual=jnp.concatenate([frame.residual, jnp.where(on, pick(met.gap, rigid), 0.0)]),
+            gaps=met.gap,
+            spots=(met.s1, met.s2),
+            slopes=slopes,
+        )
+
+    @once
+    def touching(self, frame: Frame, stance: Stance) -> Frame:
+        """The same position with its contacts in another stance."""
+        if not self.laws:
+            return frame
+        m = self.problem.system.row_sizes(self.problem.gauges).shape[0]
+        bare = frame._replace(C=frame.C[:m], drift=frame.drift[:m], residual=frame.residual[:m])
+        return self._held(bare, stance, *self.problem.system.wrenches(frame.planes, stance))
+
+    def frame(self, q: Array, t: Array, stance: Stance) -> Frame:
+        """A position."""
+        return self.touching(self._placed(self.problem.place(q, t), t)[0], stance)
+
+    def solver(self, frame: Frame, stance: Stance, contacts: bool = True):
+        """The map from forces on the freedoms that are not driven, and what the rows are to be, to their
+        accelerations (or from momenta to velocities), and multipliers. Without contacts, loops and gauges only."""
+        u, D, rows = self.problem.unknown, self.columns, self.row_sizes
+        M, C, idle = pick(pick(frame.M, u), u, 1) * D[:, None] * D[None], pick(frame.C, u, 1), self.idle(stance)
+        m = rows.shape[0] - int(self.rigid.sum())
+        # rows of a long chain of loops say little; those of contacts share a load, the noisier the harder they are
+        soft = np.where(np.arange(rows.shape[0]) < m, 1e-11, 1e-9)
+        of_M, of_C = self._pattern
+        if not contacts:
+            C, rows, idle, soft, of_C = C[:m], rows[:m], idle[:m], soft[:m], of_C[:m]
+        solve = saddle(M, C * D[None] / rows[:, None], idle, soft, (of_M, of_C))
+
+        def solution(b: Array, g: Array) -> tuple[Array, Array]:
+            x, y = solve(b * D[:, None], g / rows[:, None])
+            return x * D[:, None], -y / rows[:, None]
+
+        return solution
+
+    @once
+    def project(self, q: Array, t: Array, stance: Stance) -> Array:
+        """q put back on the constraints, by one Newton step: good where it is off by an integration error."""
+        frame = self.frame(self.problem.system.retract(q, jnp.zeros((len(self.names[0]), *t.shape))), t, stance)
+        return self.problem.system.retract(frame.q, self.way_back(frame.C, frame.residual, stance))
+
+    def way_back(self, C: Array, r: Array, stance: Stance) -> Array:
+        """The shortest move of the freedoms onto the constraints, where their rows are C and their residuals r."""
+        if C.shape[0] == 0:
+            return jnp.zeros((len(self.names[0]), *r.shape[1:]))
+        u, D, rows = self.problem.unknown, self.columns, self.row_sizes
+        J = pick(C, u, 1) * D[None] / rows[:, None]
+        J = jax.lax.stop_gradient(J)
+        y = shortest(J, self.idle(stance), self._pattern[1])((r / rows)[:, None])[:, 0]
+        return self.spread(-y * D, jnp.zeros((len(self.problem.columns), *r.shape[1:])))
+
+    # motion -----------------------------------------------------------------------------------------------------------
+
+    def driven(self, t: Array) -> Any:
+        """Velocities and accelerations of the driven coordinates."""
+        if not self.problem.columns:
+            return jnp.zeros((0, *t.shape)), jnp.zeros((0, *t.shape))
+        return second(lambda s: self.problem.prescribed(t + s))[1:]
+
+    def moment(self, t: Array, q: Array, v: Array, X: AbstractPose, S: Array) -> Moment:
+        system = self.problem.system
+        return Moment(t, q, v, X, S, system.gauges, system.layout, self.names)
+
+    def _each_force(self, method, t: Array, frame: Frame, v: Array, stance: Stance, zero: Array) -> Array:
+        at, total, begin = self.moment(t, frame.q, v, frame.X, frame.S), zero, 0
+        for force in self.forces:
+            sides = stance.side[begin : begin + force.n_switches]
+            total = total + lanewise(lambda f, at, sides: method(f, at, sides), t.ndim)(force, at, sides)
+            begin += force.n_switches
+        return total
+
+    def compliant(self, frame: Frame, rates: Array, stance: Stance) -> Array:
+        """The forces of the compliant contacts; zero for the others."""
+        lanes = rates.ndim - 1
+        forces = []
+        for k, law in enumerate(self.laws):
+            if law is None:
+                forces.append(jnp.zeros_like(rates[k]))
+                continue
+            call = lanewise(lambda law, *args: law.force(*args), lanes)
+            value = call(law, -frame.gaps[k], -rates[k], stance.approach[k])
+            forces.append(jnp.where(stance.on[k], value, 0.0))
+        return jnp.stack(forces) if forces else rates
+
+    def velocity(self, frame: Frame, solve, p: Array, t: Array) -> Array:
+        """All velocities from the momenta."""
+        u, driven = self.problem.unknown, np.array(self.problem.columns, dtype=int)
+        v_d, _ = self.driven(t)
+        across = jnp.sum(pick(pick(frame.M, u), driven, 1) * v_d[None], 1)
+        held = jnp.sum(pick(frame.C, driven, 1) * v_d[None], 1) + frame.drift
+        return self.spread(solve((p - across)[:, None], -held[:, None])[0][:, 0], v_d)
+
+    def tangent(self, frame: Frame, stance: Stance, change: Array) -> Array:
+        """A small change of the momenta without what `velocity` takes away, the impulses of the constraints."""
+        if frame.C.shape[0] == 0:
+            return change
+        u = self.problem.unknown
+        v, _ = self.solver(frame, stance)(change[:, None], jnp.zeros((frame.C.shape[0], 1, *change.shape[1:])))
+        return jnp.sum(pick(pick(frame.M, u), u, 1) * v[None, :, 0], 1)
+
+    def momentum(self, frame: Frame, v: Array) -> Array:
+        """The momenta of the freedoms that are not driven."""
+        return jnp.sum(pick(frame.M, self.problem.unknown) * v[None], 1)
+
+    @once
+    def instant(self, t: Array, q: Array, p: Array, stance: Stance) -> Instant:
+        """Velocities, accelerations, forces and the canonical right-hand side."""
+        problem, system, lanes = self.problem, self.problem.system, t.ndim
+        u, driven = problem.unknown, np.array(problem.columns, dtype=int)
+        q = problem.place(q, t)
+        frame, chords = self._placed(q, t)
+        carried: Any = None
+        if self.laws:
+            wrenches, carried, met = jax.linearize(lambda P: system.wrenches(P, stance), frame.planes, has_aux=True)
+            frame = self._held(frame, stance, wrenches, met)
+        solve = self.solver(frame, stance)
+        v = self.velocity(frame, solve, p, t)
+        a_d = self.driven(t)[1]
+
+        paths = wide(system.layout.paths, lanes)
+        V = jnp.sum(paths * (frame.S * v)[:, None], 2)
+        S_dot = system.twist_rates(q, frame.X, frame.S, v, V)
+        A = jnp.sum(paths * (S_dot * v)[:, None], 2)
+        # the second rates of the constraints, where nothing is accelerated
+        curves = [system.loop_rates(chords, S_dot * v), *self._gauge_curves(t, frame.X, V, A)]
+        bends = jnp.zeros((0, *t.shape))
+        rigid = np.flatnonzero(self.rigid)
+        if self.laws:
+            (V_a, V_b), (A_a, A_b) = (system.at_contacts(x) for x in (V, A))
+            moving = lambda P, V: lanewise(jax.vmap(lambda P, V: P.carried(V)), lanes)(P, V)
+            turning = carried((moving(frame.planes[0], V_a), moving(frame.planes[1], V_b)))
+            bends = jnp.sum(turning * (V_b - V_a) + wrenches * (A_b - A_a), 1)
+            curves.append(jnp.where(pick(stance.on, rigid), pick(bends, rigid), 0.0))
+        h = frame.inertia.momentum(V)
+        h_dot = frame.inertia.momentum(A) + turned(V, h)
+        wrench = frame.inertia.weight(self.gravity)
+
+        def onto(x: Array) -> Array:
+            """What freedoms carry of a quantity of bodies."""
+            return jnp.sum(paths[None] * x[:, :, None], 1)
+
+        load = jnp.sum(frame.S * onto(wrench), 0)
+        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, v, stance, load)
+        rates = jnp.sum(frame.slopes * v[None], 1)
+        press = self.compliant(frame, rates, stance)
+        load = load + jnp.sum(frame.slopes * press[:, None], 0)
+        bias = jnp.sum(frame.S * onto(h_dot), 0)
+        across = jnp.sum(pick(frame.M, driven, 1) * a_d[None], 1)
+        gamma = jnp.concatenate(curves) + jnp.sum(pick(frame.C, driven, 1) * a_d[None], 1)
+        net = load - bias - across
+        a_u, lam = solve(pick(net, u)[:, None], -gamma[:, None])
+        a, lam = self.spread(a_u[:, 0], a_d), lam[:, 0]
+        held = jnp.sum(frame.C * lam[:, None], 0)
+        p_dot = pick(load + held + jnp.sum(S_dot * onto(h), 0), u)
+        drive = pick(jnp.sum(frame.M * a[None], 1) + bias - load - held, driven)
+        if len(rigid):
+            mine = lam[lam.shape[0] - len(rigid) :]
+            press = press + jnp.sum(wide(np.eye(len(self.laws))[rigid], lanes) * mine[:, None], 0)
+        q_dot = system.stored_rates(q, v)
+        sizes = jnp.abs(load) + jnp.abs(bias + across)
+        p = self.momentum(frame, v)
+        scale = jnp.max(pick(sizes, u) * self.columns, 0, initial=0.0) + jnp.abs(jnp.sum(p * pick(v, u), 0))
+        onward = jnp.sum(frame.slopes * a[None], 1) + bends
+        return Instant(frame, v, a, lam, press, rates, onward, p, p_dot, q_dot, drive, scale)
+
+    def _gauge_curves(self, t: Array, X: AbstractPose, V: Array, A: Array) -> list[Array]:
+        """The second rates of the gauges' residuals, where the bodies move with twists V and their rates A."""
+        problem, system, found = self.problem, self.problem.system, []
+        if not problem.gauges:
+            return found
+        aims = second(lambda s: jnp.stack([x for _, x in problem.targets(t + s)]))
+
+        def curve(gauge: Any, aim: tuple, moving: list) -> Array:
+            (x, rate, gain), paths = aim, [drifting(*each) for each in moving]
+            later = lambda s: gauge.residual(x + (rate + gain * s / 2) * s, *(at(s) for at in paths))
+            return second(later)[2][None]
+
+        for k, i in enumerate(problem.gauges):
+            numbers = [system.layout.body_numbers[name] for name in system.layout.gauge_bodies[i]]
+            moving = [(one(X, b), V[:, b], A[:, b]) for b in numbers]
+            found.append(lanewise(curve, t.ndim)(system.gauges[i], tuple(x[k] for x in aims), moving))
+        return found
+
+    def energies(self, t: Array, frame: Frame, v: Array, stance: Stance) -> tuple[Array, Array]:
+        """Kinetic and potential energy (of one lane)."""
+        kinetic = jnp.sum(v * jnp.sum(frame.M * v[None], 1)) / 2
+        weight = -jnp.sum(frame.inertia.moment * self.gravity[:, None])
+        return kinetic, self._each_force(lambda f, at, sides: f.potential(at, sides), t, frame, v, stance, weight)
+
+    def rest_load(self, t: Array, frame: Frame, stance: Stance) -> Array:
+        """The forces on all freedoms that would act if all stood still (of one lane)."""
+        paths, still = self.problem.system.layout.paths, jnp.zeros(len(self.names[0]))
+        weight = jnp.sum(paths[None] * frame.inertia.weight(self.gravity)[:, :, None], 1)
+        load = jnp.sum(frame.S * weight, 0)
+        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, still, stance, load)
+        return load + self.compliant(frame, jnp.zeros_like(frame.gaps), stance) @ frame.slopes
+
+    def steady_load(self, t: Array, frame: Frame, stance: Stance) -> Array:
+        """The forces on all freedoms, those of inertia among them, if those that are not driven stood still while the
+        drivers go on (of one lane)."""
+        system, driven = self.problem.system, np.array(self.problem.columns, dtype=int)
+        v_d, a_d = self.driven(t)
+        v = self.spread(jnp.zeros(len(self.problem.unknown)), v_d)
+        twists = lambda s: system.placed(system.retract(frame.q, s * v))[2]
+        S_dot = jax.jvp(twists, (jnp.zeros(()),), (jnp.ones(()),))[1]
+        paths = system.layout.paths
+        V, A = (jnp.sum(paths * (x * v)[:, None], 2) for x in (frame.S, S_dot))
+        push = frame.inertia.weight(self.gravity) - frame.inertia.momentum(A) - turned(V, frame.inertia.momentum(V))
+        load = jnp.sum(frame.S * jnp.sum(paths[None] * push[:, :, None], 1), 0) - frame.M[:, driven] @ a_d
+        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, v, stance, load)
+        return load + self.compliant(frame, frame.slopes @ v, stance) @ frame.slopes
+
+    def static_press(self, t: Array, frame: Frame, stance: Stance) -> Array:
+        """The normal forces that would hold if all stood still (3.6.2; of one lane)."""
+        rigid = np.flatnonzero(self.rigid)
+        load = self.rest_load(t, frame, stance)
+        soft = self.compliant(frame, jnp.zeros_like(frame.gaps), stance)
+        _, lam = self.solver(frame, stance)(load[self.problem.unknown][:, None], jnp.zeros((frame.C.shape[0], 1)))
+        return soft.at[rigid].set(lam[lam.shape[0] - len(rigid) :, 0])
+
+    def switches(self, t: Array, q: Array, v: Array, frame: Frame) -> Float[Array, "n *lanes"]:
+        """The switching functions of the forces and the triggers."""
+        at = self.moment(t, q, v, frame.X, frame.S)
+        values = [jnp.zeros((0, *t.shape))]
+        for force in self.forces:
+            if force.n_switches:
+                values.append(lanewise(lambda f, at: f.switches(at), t.ndim)(force, at))
+        for trigger in self.triggers:
+            values.append(lanewise(lambda f, at: f.value(at)[None], t.ndim)(trigger, at))
+        return jnp.concatenate(values)
+
+
+def plant(
+    mech: Mechanism,
+    problem: Problem,
+    triggers: tuple = (),
+    names: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
+) -> Plant:
+    """A mechanism laid out for dynamics. `names` are those of its freedoms and gauges, if not the mechanism's own."""
+    plan = problem.system.layout
+    own = names or (mech.coordinates, tuple(g.name for g in mech.gauges))
+    bodies = sorted(plan.body_numbers, key=plan.body_numbers.__getitem__)
+    inertias, gravity = _weights([mech.body(name) for name in bodies], mech.gravity, mech.planar)
+    laid_out = Plant(
+        problem,
+        inertias,
+        gravity,
+        mech.forces,
+        triggers,
+        _row([c.restitution for c in mech.contacts]),
+        tuple(c.law for c in mech.contacts),
+        own,
+    )
+    loads = any(isinstance(force, Load) for force in mech.forces)
+    if not loads and not triggers:
+        return laid_out
+    at = eqx.filter_eval_shape(some_moment, laid_out)
+    forces = tuple(_opened(f, at.t, at) if isinstance(f, Load) else f for f in mech.forces)
+    return dataclasses.replace(laid_out, forces=forces, triggers=_opened(triggers, at))
+
+
+@once
+def _weights(bodies: list[Body], gravity: Array, planar: bool) -> tuple[AbstractInertia, Array]:
+    return inertia(bodies, planar), gravity[: 2 if planar else 3]
+
+
+def _row(numbers: list[Array]) -> Array:
+    return jnp.asarray(numpy_of(*numbers).stack(numbers)) if numbers else jnp.zeros(0)
+
+
+def some_moment(plant: Plant) -> Moment:
+    """A moment as forces and triggers of this plant will see it, where all coordinates are zero."""
+    system, t = plant.problem.system, jnp.zeros(())
+    q = jnp.zeros(sum(system.layout.n_stored))
+    X, _, S = system.placed(q)
+    return plant.moment(t, q, jnp.zeros(len(plant.names[0])), X, S)
+
+
+def _opened(tree: Any, *args: Any) -> Any:
+    """Functions of these arguments, with the numbers that they have closed over as leaves."""
+    plain = lambda x: isinstance(x, Function)
+    return jax.tree_util.tree_map(lambda f: as_function(f, *args) if plain(f) else f, tree, is_leaf=plain)

@@ -1,0 +1,161 @@
+"""What joints transmit, by the principle of virtual displacements: a joint is given the freedoms that it does not have,
+all of them driven to stay at zero, and what those drivers push with is the reaction (thesis 3.6.2, for any joint)."""
+
+from typing import Any, ClassVar, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import tree_map
+from jaxtyping import Array, Float
+
+from .. import frames
+from .._kinematics.drive import Hold, Problem
+from .._kinematics.system import system
+from .._model.force.base import Moment
+from .._model.force.load import Load
+from .._model.joint.base import AbstractPair, AbstractPlanarPair
+from .._model.mechanism import Mechanism
+from .._numerics.groups import SE2
+from .._programs.trees import Function, once
+from .plant import Plant, Stance, plant as make_plant
+
+
+class Reaction(NamedTuple):
+    """What body_a of a joint exerts on body_b, at the origin of its frame k+; forces on the joint's own coordinates are
+    part of it.
+
+    - `force`, `torque`: in frame k+.
+    - `force_ground`, `torque_ground`: the same in ground.
+    """
+
+    force: Array
+    torque: Array
+    force_ground: Array
+    torque_ground: Array
+
+
+class _ReleasedPlanar(AbstractPlanarPair):
+    pair: AbstractPlanarPair
+    extra: ClassVar[tuple[str, ...]] = ("release_angle", "release_x", "release_y")
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        return (*self.pair.coordinates, *self.extra)
+
+    @property
+    def lengths(self) -> tuple[bool, ...]:
+        return (*self.pair.lengths, False, True, True)
+
+    @property
+    def lift(self) -> np.ndarray:
+        return self.pair.lift
+
+    def planar(self, q: Float[Array, " nq"]) -> SE2:
+        angle, x, y = q[-3:]
+        return self.pair.planar(q[:-3]) @ SE2(jnp.cos(angle), jnp.sin(angle), x, y, angle)
+
+
+class _ReleasedSpatial(AbstractPair):
+    pair: AbstractPair
+    extra: ClassVar[tuple[str, ...]] = tuple(f"release_{x}" for x in ("turn_x", "turn_y", "turn_z", "x", "y", "z"))
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        return (*self.pair.coordinates, *self.extra)
+
+    @property
+    def lengths(self) -> tuple[bool, ...]:
+        return (*self.pair.lengths, *[False] * 3, *[True] * 3)
+
+    @property
+    def rest(self) -> tuple[float, ...]:
+        return (*self.pair.rest, *[0.0] * 6)
+
+    @property
+    def slots(self) -> tuple[int | None, ...]:
+        n = len(self.pair.rest)
+        return (*self.pair.slots, *range(n, n + 6))
+
+    def phi(self, q: Float[Array, " nq"]) -> Float[Array, "4 4"]:
+        turn = frames.quaternion_matrix(frames.quaternion_exp(q[-6:-3]))
+        return frames.compose(self.pair.phi(q[:-6]), frames.pose(turn, q[-3:]))
+
+    def retract(self, q: Float[Array, " nq"], d: Float[Array, " nv"]) -> Float[Array, " nq"]:
+        return jnp.concatenate([self.pair.retract(q[:-6], d[:-6]), q[-6:] + d[-6:]])
+
+
+class _Unreleased(eqx.Module):
+    """A function of a moment that is told of the mechanism as it is, without what was released."""
+
+    function: Function
+    plant: Plant
+    in_q: tuple[int, int] = eqx.field(static=True)  # from where to where the released coordinates are
+    in_v: tuple[int, int] = eqx.field(static=True)
+
+    def __call__(self, t: Array, at: Moment) -> Any:
+        q, v = (jnp.delete(x, np.arange(*where)) for x, where in ((at.q, self.in_q), (at.v, self.in_v)))
+        X, _, S = self.plant.problem.system.placed(q)
+        return self.function(t, self.plant.moment(t, q, v, X, S))
+
+
+def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: Array, stance: Stance) -> Reaction:
+    """The reaction of a joint along a motion."""
+    joint = mech.joint(name)
+    i = mech.joints.index(joint)
+    planar = mech.planar
+    kind = _ReleasedPlanar if planar else _ReleasedSpatial
+    rows = 3 if planar else 6
+    released = eqx.tree_at(
+        lambda j: (j.pair, j.start),
+        joint,
+        (kind(joint.pair), jnp.concatenate([joint.start, jnp.zeros(rows)])),  # pyright: ignore
+    )
+    contacts = tuple(c.moving(None) for c in mech.contacts)
+    after_q, after_v = mech.stored(name)[-1] + 1 if joint.pair.rest else None, mech.freedoms(name)
+    at_q = sum(len(j.pair.rest) for j in mech.joints[: i + 1]) if after_q is None else after_q
+    at_v = sum(len(j.pair.coordinates) for j in mech.joints[: i + 1]) if not after_v else after_v[-1] + 1
+    # those of the plant: the numbers that they have closed over are leaves, of a batch too
+    whole = lambda x: isinstance(x, Function)
+    unreleased = lambda x: _Unreleased(x, plant, (at_q, at_q + rows), (at_v, at_v + rows)) if whole(x) else x
+    forces = tuple(tree_map(unreleased, f, is_leaf=whole) if isinstance(f, Load) else f for f in plant.forces)
+    loose = eqx.tree_at(lambda m: (m.joints[i], m.contacts, m.forces), mech, (released, contacts, forces))
+    old = plant.problem
+    shift = lambda k, at: k if k < at else k + rows
+    problem = Problem(
+        system(loose),
+        (*old.functions, *[Hold(jnp.zeros(()))] * rows),
+        (*(shift(k, at_v) for k in old.columns), *range(at_v, at_v + rows)),
+        (*(shift(k, at_q) for k in old.slots), *range(at_q, at_q + rows)),
+        old.gauge_functions,
+        old.gauges,
+    )
+    names = list(mech.coordinates)
+    names[at_v:at_v] = [f"{name}.{x}" for x in kind.extra]
+    opened = make_plant(loose, problem, names=(tuple(names), plant.names[1]))
+    number = plant.problem.system.layout.body_numbers[joint.body_b]
+    X_B = joint.placed(joint.frame_b, plant.problem.system.layout.group)
+    wrench, R = _pushes(opened, ts, q, v, stance, at_q, at_v, rows, number, X_B)
+    n = rows - (2 if planar else 3)
+    force, torque = wrench[:, n:], wrench[:, :n]
+    in_ground = jnp.einsum("tij,tj->ti", R, force)
+    return Reaction(force, torque, in_ground, torque if planar else jnp.einsum("tij,tj->ti", R, torque))
+
+
+@once
+def _pushes(
+    plant: Plant, ts: Array, q: Array, v: Array, stance: Stance, at_q: int, at_v: int, rows: int, number: int, X_B
+):
+    from .._numerics.groups import one
+
+    def at(t: Array, q: Array, v: Array, stance: Stance) -> tuple[Array, Array]:
+        q = jnp.concatenate([q[:at_q], jnp.zeros(rows), q[at_q:]])
+        v = jnp.concatenate([v[:at_v], jnp.zeros(rows), v[at_v:]])
+        p = plant.momentum(plant.frame(q, t, stance), v)
+        now = plant.instant(t, q, p, stance)
+        X = one(now.frame.X, number) @ X_B
+        R = jnp.stack([X.rotate(e) for e in jnp.eye(X.dim)], 1)
+        return now.drive[-rows:], R
+
+    return jax.vmap(at)(ts, q, v, stance)

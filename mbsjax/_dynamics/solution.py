@@ -1,0 +1,269 @@
+"""What a simulation tells."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from .._events.results import RESULTS
+from .._kinematics.contacts import Touch, lifted
+from .._kinematics.drive import Problem
+from .._kinematics.modes import EVENTS
+from .._kinematics.replay import Event
+from .._kinematics.run import AbstractRun
+from .._kinematics.system import second
+from .._model.mechanism import Mechanism
+from .._numerics.groups import AbstractPose
+from .._programs.batch import AbstractBatch, lane_by_lane, single
+from .._programs.precision import is_concrete
+from .._programs.trees import frozen, once
+from .plant import Plant, Stance
+from .reaction import Reaction, reaction
+
+
+class ContactForce(NamedTuple):
+    """A contact along a simulation.
+
+    - `q`, `v`: the places q1, q2 on the two profiles and the gap q3 (columns), and the rate of the gap.
+    - `active`: whether it is active.
+    - `force`: its normal force; `static`, the part of it that would be there at rest (3.6.2), `dynamic` the other.
+    - `point`, `normal`: the place on the first profile, and the common normal, out of the first body, in ground.
+    """
+
+    q: Array
+    v: Array
+    active: Array
+    force: Array
+    static: Array
+    point: Array
+    normal: Array
+
+    @property
+    def gap(self) -> Array:
+        return self.q[..., 2]
+
+    @property
+    def dynamic(self) -> Array:
+        return self.force - self.static
+
+
+class Log(AbstractBatch):
+    """The events of a simulation. Arrays have room for `max_events`; of these, the first `count` happened, and the
+    others have an infinite `t`. Dates, states and impulses carry derivatives.
+
+    - `t`, `count`: when, and how many.
+    - `kind`: a number of [`mbsjax.EVENTS`][]; `contact`: which contact of the mechanism, or, counted on from there,
+        which switch of a force or which trigger.
+    - `before`, `after`: the numbers of the contact's elements.
+    - `q`, `v_before`, `v_after`: the position, and the velocities on both sides.
+    - `impulse`: of every contact.
+    - `speed`: the rate of the contact's gap before and after.
+    - `energy`: the kinetic energy before and after.
+    - `active`: which contacts are active afterwards.
+    """
+
+    t: Float[Array, " events"]
+    count: Int[Array, ""]
+    kind: Int[Array, " events"]
+    contact: Int[Array, " events"]
+    before: Int[Array, "events 2"]
+    after: Int[Array, "events 2"]
+    q: Float[Array, "events nq"]
+    v_before: Float[Array, "events nv"]
+    v_after: Float[Array, "events nv"]
+    impulse: Float[Array, "events c"]
+    speed: Float[Array, "events 2"]
+    energy: Float[Array, "events 2"]
+    active: Bool[Array, "events c"]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.t.shape[:-1]
+
+    def list(self, mech: Mechanism, triggers: tuple = ()) -> list[Event]:
+        """The events in words."""
+        single(self, "events can be listed")
+        kinds = [[p.kinds for p in mech.profiles(c)] for c in mech.contacts]
+        names = [c.name for c in mech.contacts]
+        names += [force.name for force in mech.forces for _ in range(force.n_switches)]
+        names += [trigger.name for trigger in triggers]
+        t, kind, contact, *pairs = (np.asarray(x) for x in (self.t, self.kind, self.contact, self.before, self.after))
+        found = []
+        for i in range(int(self.count)):
+            k = int(contact[i])
+            before = after = None
+            if k < len(kinds):
+                before, after = (tuple((int(e), kinds[k][side][int(e)]) for side, e in enumerate(x[i])) for x in pairs)
+            found.append(Event(float(t[i]), EVENTS[int(kind[i])], names[k], before, after, None))
+        return found
+
+
+class Stats(NamedTuple):
+    """How much work it was."""
+
+    steps: Array
+    rejected: Array
+    events: Array
+
+
+class Solution(AbstractRun):
+    """A simulated motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
+
+    - `ts`: the output times.
+    - `q`, `v`, `a`: stored coordinates of all joints, velocities and accelerations of all freedoms.
+    - `p`: the momenta of the freedoms that are not driven.
+    - `kinetic`, `potential`: energies; potential of gravity and springs.
+    - `residual`: the largest residual of a loop, gauge or active contact, in the mechanism's units.
+    - `drive`: what each driver pushes with: of the driven coordinates, in their order.
+    - `events`: an [`mbsjax.Log`][]; `print(sol)` shows it in words.
+    - `stopped_at`: when it ended before its time; infinite if it did not.
+    - `result`: a member of [`mbsjax.RESULTS`][].
+    - `stats`: steps, rejected steps, events.
+
+    `sol["O"]` is a [`mbsjax.Track`][] with the `q`, `v`, `a` of a joint, of one coordinate, or of a gauge; of a contact
+    it is an [`mbsjax.ContactForce`][].
+    """
+
+    mech: Mechanism
+    plant: Plant
+    ts: Float[Array, " times"]
+    q: Float[Array, "times nq"]
+    v: Float[Array, "times nv"]
+    a: Float[Array, "times nv"]
+    p: Float[Array, "times nu"]
+    press: Float[Array, "times c"]
+    drive: Float[Array, "times nd"]
+    kinetic: Float[Array, " times"]
+    potential: Float[Array, " times"]
+    residual: Float[Array, " times"]
+    held: Stance  # that of the step which each output is in
+    events: Log
+    stopped_at: Float[Array, ""]
+    result: RESULTS
+    stats: Stats
+
+    @property
+    @lane_by_lane
+    def stance(self) -> Stance:
+        """Which contacts are active, and where they are: an open one on its closest elements."""
+        return _located(*frozen((self.plant, self.q, self.held))) if self.mech.contacts else self.held
+
+    @lane_by_lane
+    def contact(self, name: str) -> ContactForce:
+        k = self.mech.contacts.index(self.mech.contact(name))
+        every = _contacts(self.plant, self.ts, self.q, self.v, self.stance, self.press)
+        return jax.tree_util.tree_map(lambda x: x[:, k], every)
+
+    def more(self) -> dict[str, Any]:
+        return {"kinetic": self.kinetic, "potential": self.potential, "residual": self.residual}
+
+    @property
+    def energy(self) -> Float[Array, "*batch times"]:
+        """Kinetic and potential energy together."""
+        return self.kinetic + self.potential
+
+    @lane_by_lane
+    def momentum(self) -> Float[Array, "times rows"]:
+        """Angular momentum about the origin of ground, then linear momentum, of all bodies together."""
+        return _momentum(self.plant, self.ts, self.q, self.v, self.stance)
+
+    @lane_by_lane
+    def reaction(self, joint: str) -> Reaction:
+        """What a joint transmits; see [`mbsjax.Reaction`][]."""
+        return reaction(self.mech, self.plant, joint, self.ts, self.q, self.v, self.stance)
+
+    def bifurcations(self) -> list[float]:
+        """When it passed a singular position of its loops and held gauges, from which it could have gone on along
+        another branch. It is looked for between the outputs, along their positions, velocities and accelerations: where
+        two such positions lie between neighbors, neither is seen."""
+        if self.q.ndim != 2:
+            raise ValueError("bifurcations are those of one simulation: take one of the batch")
+        if not self.plant.problem.row_sizes.shape[0] or len(self.ts) < 2:
+            return []
+        path = self.plant.problem, self.ts, self.q, self.v, self.a
+        ends = np.stack([np.zeros(len(self.ts) - 1), np.ones(len(self.ts) - 1)])
+        crossed = np.asarray(_sides(*path, ends[1])) < 0
+        for _ in range(40):
+            middle = ends.mean(0)
+            beyond = np.asarray(_sides(*path, middle)) < 0
+            ends = np.where(beyond, [ends[0], middle], [middle, ends[1]])
+        times = self.ts[:-1] + ends[1] * np.diff(self.ts)
+        return [float(t) for t in times[crossed]]
+
+    @property
+    def triggers(self) -> tuple:
+        return self.plant.triggers
+
+    def __repr__(self) -> str:
+        many = f"Batch of shape {self.batch}: s" if self.batch else "S"
+        n, names = self.q.shape[-2], ", ".join(self.mech.coordinates)
+        lines = [f"{many}imulation at {n} times of the coordinates {names}"]
+        if is_concrete(self.q) and not self.batch:
+            lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
+            s = self.stats
+            lines.append(f"  {int(s.steps)} steps, {int(s.rejected)} more tried; largest residual "
+                         f"{float(np.nan_to_num(self.residual).max(initial=0.0)):.1e}")  # fmt: skip
+            lines += [f"  passed a bifurcation at t = {t:.6g}" for t in self.bifurcations()]
+            lines += [f"  {event}" for event in self.events.list(self.mech, self.triggers)]
+            if bool(self.result != RESULTS.successful):
+                lines.append(f"  at t = {float(self.stopped_at):.9g}: {RESULTS[self.result]}")
+        return "\n".join(lines)
+
+
+@once
+def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Array) -> Array:
+    """For each two neighboring outputs, and a part of the way between them: 1, or -1 beyond a singular position."""
+
+    def along(q: Array, v: Array, a: Array) -> Any:
+        return second(lambda s: problem.system.retract(q, v * s + a * s * s / 2))
+
+    def one(t: Array, h: Array, ends: tuple, x: Array) -> Array:
+        (q0, v0, a0), (q1, v1, a1) = ([y * h**k for k, y in enumerate(end)] for end in ends)
+        near = lambda x, q, v, a: (1 - x) ** 3 * (q + x * (3 * q + v) + x**2 * (6 * q + 3 * v + a / 2))
+        q = near(x, q0, v0, a0) + near(1 - x, q1, -v1, a1)
+        (_, J0, _), (_, J, _) = problem.linearise(q0, t), problem.linearise(q, t + x * h)
+        free = jnp.eye(J.shape[1]) - jnp.linalg.pinv(J0, rtol=1e-9) @ J0
+        return jnp.linalg.slogdet(J0.T @ J + free)[0]
+
+    each = jax.vmap(along)(q, v, a)
+    ends = tuple(tuple(y[k : len(ts) - 1 + k] for y in each) for k in (0, 1))
+    return jax.vmap(one)(ts[:-1], jnp.diff(ts), ends, parts)
+
+
+@once
+def _located(plant: Plant, q: Array, held: Stance) -> Stance:
+    system = plant.problem.system
+    return jax.vmap(lambda q, stance: system.located(system.planes(system.poses(q)), stance))(q, held)
+
+
+@once
+def _momentum(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> Array:
+    def one(t: Array, q: Array, v: Array, stance: Stance) -> Array:
+        frame = plant.frame(q, t, stance)
+        V = jnp.sum(plant.problem.system.layout.paths * (frame.S * v)[:, None], 2)
+        return jnp.sum(frame.inertia.momentum(V), 1)
+
+    return jax.vmap(one)(ts, q, v, stance)
+
+
+@once
+def _contacts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance, press: Array) -> ContactForce:
+    system = plant.problem.system
+
+    def place(touch: Touch, plane: AbstractPose, other: AbstractPose, e1: Array, e2: Array, *s: Array) -> tuple:
+        found = touch.meet(touch.relative(plane, other), e1, e2, *s)
+        at = touch.A.place(e1, found.s1)
+        point, normal = (lifted(plane, x) for x in (at.position, at.normal))
+        return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap]), plane.apply(point), plane.rotate(normal)
+
+    def one(t: Array, q: Array, v: Array, stance: Stance) -> tuple:
+        frame = plant.frame(q, t, stance)
+        coordinates, point, normal = system.each_touch(place, *frame.planes, *stance.where)
+        there = stance.on | jnp.isfinite(system.nearest(frame.planes).gap)  # else there is no common normal
+        coordinates = coordinates.at[:, 2].set(jnp.where(there, coordinates[:, 2], jnp.inf))
+        return coordinates, frame.slopes @ v, plant.static_press(t, frame, stance), point, normal
+
+    coordinates, rate, static, point, normal = jax.vmap(one)(ts, q, v, stance)
+    return ContactForce(coordinates, rate, stance.on, press, static, point, normal)

@@ -1,0 +1,175 @@
+"""Where a simulation begins: positions and velocities that the constraints allow."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._kinematics.assembly import Estimate, close, closing, explain, guess
+from .._kinematics.contacts import Mode
+from .._kinematics.drive import problem as make_problem
+from .._model.mechanism import Mechanism
+from .._model.profile.closest_pair import Pairing
+from .._numerics.groups import pick
+from .._numerics.linalg import saddle
+from .._programs.precision import as_float, is_concrete
+from .._programs.trees import frozen, once
+from .plant import Plant, Stance, plant as make_plant
+
+
+class State(eqx.Module):
+    """A mechanism in motion at an instant: stored coordinates of all joints, velocities of all freedoms."""
+
+    q: Float[Array, " nq"]
+    v: Float[Array, " nv"]
+    t: Float[Array, ""]
+
+
+def state(
+    mech: Mechanism,
+    positions: Mapping[str, Any] | Array | None = None,
+    velocities: Mapping[str, Any] | Array | None = None,
+    *,
+    drive: Mapping[str, Any] | None = None,
+    t: Any = 0.0,
+    estimate: Mapping[str, Any] | Array | None = None,
+    throw: bool = True,
+) -> State:
+    """A state to begin a simulation from: loops closed, contacts that are `active` closed, velocities that go with it.
+
+    **Arguments:**
+
+    - `mech`: the mechanism.
+    - `positions`: coordinates or gauges by name, which are held while the others are found; or all stored
+        coordinates, which are taken as an estimate.
+    - `velocities`: of freedoms, by name. The others are what the constraints make of them; where that leaves them
+        free, they are those of least kinetic energy: zero, if nothing pushes them. Or those of all, as an array.
+    - `drive`: the coordinates and gauges that are driven, as in [`mbsjax.simulate`][]; they need no
+        position and no velocity.
+    - `t`: the time.
+    - `estimate`: as in [`mbsjax.assemble`][].
+    - `throw`: whether to raise where there is no such state, saying how far off the nearest one is.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> four_bar = mbs.Mechanism(
+        ...     [mbs.Body("crank", mass=1.0), mbs.Body("coupler", mass=1.0), mbs.Body("rocker", mass=1.0)],
+        ...     [mbs.Revolute("A", "ground", "crank"), mbs.Revolute("B", "crank", "coupler", (1.0, 0.0)),
+        ...      mbs.Revolute("C", "coupler", "rocker", (1.0, 0.0), (1.0, 0.0)),
+        ...      mbs.Revolute("D", "ground", "rocker", (1.0, 0.0), start=1.0)])
+        >>> mbs.state(four_bar, {"A": 1.0}, {"A": 2.0}).v.round(9).tolist()
+        [2.0, -2.0, 2.0, 2.0]
+    """
+    drive, t = dict(drive or {}), as_float(t, "the time of a state")
+    fixed: dict[str, Any] = {}
+    if isinstance(positions, Mapping):
+        fixed = {name: value for name, value in positions.items() if name not in drive}
+        both = [name for name in positions if name in drive]
+        if both:
+            raise ValueError(f"{both[0]!r} is driven: its position follows from the driver")
+    elif positions is not None:
+        estimate = positions
+    whole = {name: value for name, value in fixed.items() if name in [j.name for j in mech.joints]}
+    several = [name for name in whole if len(mech.freedoms(name)) != 1]
+    single = {name: value for name, value in fixed.items() if name not in several}
+    assembling = closing(mech, make_problem(mech, drive, single))
+    begin = guess(mech, assembling, estimate)
+    if whole:
+        places = {*begin.given, *(i for name in several for i in mech.freedoms(name))}
+        q = mech.estimate({**_by_joint(mech, begin.q), **{name: fixed[name] for name in whole}})
+        begin = Estimate(q, tuple(sorted(places)))
+    q, _, closed, _, mode = close(assembling, begin, 200, t)
+    looking = throw and is_concrete(assembling, q)
+    if looking and not bool(closed):
+        raise ValueError(explain(mech, assembling, q, float(t), single))
+    if looking:
+        begin.warn(mech, q)
+    plant = make_plant(mech, make_problem(mech, drive))
+    numbers = velocities if velocities is None else _numbers(velocities)
+    v, off = _velocity(plant, mech, q, t, mode, numbers)
+    if looking and not float(off) < 1e-6:
+        raise ValueError(
+            f"the velocities {dict(velocities) if isinstance(velocities, Mapping) else 'given'} do not go together "
+            f"with the constraints: they miss them by {float(off):.3g}"
+        )
+    return State(q, v, t)
+
+
+def active_contacts(mech: Mechanism) -> tuple[bool, ...]:
+    """Which contacts are active from the start."""
+    return tuple(contact.active for contact in mech.contacts)
+
+
+def _numbers(velocities: Any) -> Any:
+    """What is given, as arrays: other numbers need no other program."""
+    if not isinstance(velocities, Mapping):
+        return as_float(velocities, "the velocities")
+    return {name: as_float(x, f"the velocity of {name!r}") for name, x in velocities.items()}
+
+
+def _by_joint(mech: Mechanism, q: Array) -> dict[str, Array]:
+    return {j.name: q[np.array(mech.stored(j.name), dtype=int)] for j in mech.joints if len(j.pair.rest)}
+
+
+@once
+def first_stance(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing | None = None) -> Stance:
+    """The contacts that are active from the start, and where all of them are, if their closest elements are not known
+    yet; switches are not looked at."""
+    system, c = plant.problem.system, len(plant.laws)
+    n = sum(force.n_switches for force in plant.forces) + len(plant.triggers)
+    zero = jnp.zeros(c)
+    if c == 0:
+        none = jnp.zeros(0, int)
+        return Stance(none > 0, none, none, zero, zero, zero, jnp.ones(n))
+    if near is None:
+        near = system.nearest(system.planes(system.poses(q)))
+    on = jnp.where(plant.rigid, jnp.asarray(active), near.gap < 0)
+    return Stance(on, near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1), zero, jnp.ones(n))
+
+
+@once
+def _velocity(plant: Plant, mech: Mechanism, q: Array, t: Array, mode: Mode | None, given: Any) -> tuple[Array, Array]:
+    """Velocities of least kinetic energy that satisfy the constraints and are as given, and by how much they miss that,
+    scaled. `mode` tells where the active contacts are."""
+    none = jnp.zeros(len(plant.laws))
+    stance = Stance(none > 0, none.astype(int), none.astype(int), none, none, none, jnp.ones(0))
+    if mode is not None:
+        e1, e2, s1, s2 = frozen((mode.e1, mode.e2, mode.s1, mode.s2))
+        stance = stance._replace(on=jnp.asarray(active_contacts(mech)), e1=e1, e2=e2, s1=s1, s2=s2)
+    frame, (v_d, _) = plant.frame(q, t, stance), plant.driven(t)
+    driven, u, sizes = (
+        np.array(plant.problem.columns, dtype=int),
+        plant.problem.unknown,
+        plant.problem.system.column_sizes(),
+    )
+    rows, aims, weights = [], [], []
+    if given is not None and not isinstance(given, Mapping):
+        given = {name: x for name, x in zip(mech.coordinates, as_float(given, "the velocities"), strict=True)}
+        given = {name: x for i, (name, x) in enumerate(given.items()) if i not in driven}
+    for name, value in (given or {}).items():
+        places = mech.freedoms(name)
+        value = jnp.atleast_1d(as_float(value, f"the velocity of {name!r}"))
+        if value.shape != (len(places),):
+            raise ValueError(f"the velocity of {name!r} must hold {len(places)} number(s), got shape {value.shape}")
+        for place, x in zip(places, value):
+            if place in driven:
+                raise ValueError(f"{name!r} is driven: its velocity follows from the driver")
+            rows.append(jnp.zeros(len(mech.coordinates)).at[place].set(1.0))
+            aims.append(x)
+            weights.append(sizes[place])
+    m = len(rows)
+    extra = jnp.stack(rows) if m else jnp.zeros((0, frame.C.shape[1]))
+    C, D = jnp.concatenate([frame.C, extra]), plant.columns
+    size = jnp.concatenate([plant.row_sizes, jnp.stack(weights) if m else jnp.zeros(0)])
+    aim = jnp.concatenate([-frame.drift, jnp.stack(aims) if m else jnp.zeros(0)]) - C[:, driven] @ v_d
+    idle = jnp.concatenate([plant.idle(stance), jnp.zeros(m)])
+    M = frame.M[u][:, u] * D[:, None] * D[None]
+    J = C[:, u] * D[None] / size[:, None]
+    x, _ = saddle(M, J, idle)(-(D * (frame.M[u][:, driven] @ v_d))[:, None], (aim / size)[:, None])
+    off = jnp.max(jnp.abs(J @ x[:, 0] - aim / size), initial=0.0)
+    scale = jnp.maximum(jnp.max(jnp.abs(aim / size), initial=0.0), 1e-300)
+    return plant.spread(pick(x[:, 0], np.arange(len(u))) * D, v_d), off / scale

@@ -1,0 +1,1 @@
+"""What driven motion and simulation share: guards, the search for events, their kinds, their log, how analyses end."""

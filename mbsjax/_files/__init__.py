@@ -1,0 +1,1 @@
+"""What is read and written: model files, ACDMC's files, drawings."""

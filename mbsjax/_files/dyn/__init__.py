@@ -1,0 +1,1 @@
+"""ACDMC's `.DYN` files (thesis 4.2, appendix D)."""

@@ -1,0 +1,470 @@
+"""Model files: a mechanism in TOML, with what to do with it."""
+
+import os
+import pathlib
+import re
+import tomllib
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from .._dynamics.solution import Solution
+from .._dynamics.state import state
+from .._events.trigger import Trigger
+from .._kinematics.motion import Motion, kinematics
+from .._model.mechanism import Mechanism, unknown
+from .._programs.precision import is_concrete, numpy_of
+from .._synthesis.goal import Match, Minimax, Minimise, Within
+from .._synthesis.task import Task
+from .._tolerance.study import Study
+from .formula import Formula
+from .lines import line_numbers
+from .measures import Measure
+from .read import FileError, Reader, Watch, mechanism, parameters
+
+
+_ENTRY = re.compile(r"^(\s*[\w-]+\s*=\s*)([^#]*?)(\s*(?:#.*)?)$")
+LARGEST = 1 << 20  # bytes of a file
+_TABLES = ("bodies", "joints", "contacts", "gauges", "forces", "drive", "kinematics", "simulate")
+_STUDY = ("study", "tolerances", "measures", "limits", "synthesis")
+KEYS = ("title", "gravity", "planar", "parameters", *_TABLES, *_STUDY)
+KINEMATICS = ("t0", "t1", "outputs", "ts", "estimate", "max_steps", "max_events")
+SIMULATE = (
+    "t1", "outputs", "ts", "positions", "velocities", "estimate", "solver", "rtol", "atol", "rest_speed", "max_steps",
+    "max_events", "triggers",
+)  # fmt: skip
+SYNTHESIS = ("of", "variables", "goals", "conditions", "angles", "exact", "starts", "seed", "draw")
+SOLVERS = {"tsit5": "Tsit5", "dopri8": "Dopri8", "kvaerno5": "Kvaerno5"}  # as diffrax calls them
+GOALS = {"match": Match, "minimax": Minimax, "minimise": Minimise}
+
+
+class Model:
+    """A mechanism as a file describes it, and what to do with it. Made by [`mbsjax.load`][] and [`mbsjax.loads`][].
+
+    - `title`, `document`: its title, and the tables of the file as they are.
+    - `parameters`: its numbers by name, formulas worked out.
+
+    What it makes is a function of the parameters that are given as numbers: pass some of them, by name, to have others
+    than the file's. They may be traced: `jax.grad(lambda r: model.kinematics({"crank": r})["P"].q[-1])(1.0)`.
+
+    !!! Example
+
+        >>> model = loads('''
+        ... [parameters]
+        ... length = 0.5
+        ... [bodies.bob]
+        ... mass = 1.0
+        ... center = ["length", 0]
+        ... [joints.O]
+        ... type = "revolute"
+        ... body_a = "ground"
+        ... body_b = "bob"
+        ... ''')
+        >>> model.mechanism({"length": 0.7}).body("bob").center.tolist()
+        [0.7, 0.0, 0.0]
+    """
+
+    def __init__(self, text: str, source: str):
+        self.source, self.text = source, text
+        if len(text.encode("utf-8", "replace")) > LARGEST:
+            raise FileError(f"a model file must not be larger than {LARGEST} bytes", source)
+        try:
+            self.document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            problem, _, place = str(error).partition(" (at line ")
+            line = place.split(",")[0]
+            raise FileError(problem, source, int(line) if line.isdigit() else None) from error
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"it cannot be read: {type(error).__name__} {str(error)[:80]}".strip(), source) from None
+        self.lines = line_numbers(text)
+        Reader(source, self.lines, {}).only(self.document, KEYS, ())
+        self.title = self._reader({}).text(self.document.get("title", pathlib.Path(source).stem), ("title",))
+        self.parameters = self._numbers({})
+
+    def _numbers(self, given: Mapping[str, Any] | None) -> dict[str, Any]:
+        return parameters(self.source, self.lines, self.document.get("parameters", {}), dict(given or {}))
+
+    def _reader(self, given: Mapping[str, Any] | None) -> Reader:
+        """A reader that knows the parameters; an empty mapping for one that knows none yet."""
+        return Reader(self.source, self.lines, self._numbers(given) if "title" in self.__dict__ else {})
+
+    @property
+    def nominal(self) -> dict[str, Any]:
+        """The parameters that are numbers, not formulas: those that may vary."""
+        given = self.document.get("parameters", {})
+        return {name: x for name, x in self.parameters.items() if not isinstance(given[name], str)}
+
+    def mechanism(self, given: Mapping[str, Any] | None = None) -> Mechanism:
+        """The mechanism."""
+        return mechanism(self._reader(given), self.document)
+
+    def drive(self, given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Its drivers: numbers, and formulas of `t`."""
+        reader = self._reader(given)
+        table = reader.table(self.document.get("drive", {}), ("drive",))
+        return {name: reader.function(x, ("t",), ("drive", name)) for name, x in table.items()}
+
+    def kinematics(self, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Motion:
+        """Its driven motion, as the table `[kinematics]` asks for."""
+        reader, table = self._section("kinematics", KINEMATICS, given)
+        more = self._counts(reader, table, "kinematics")
+        if "estimate" in table:
+            more["estimate"] = self._values(reader, table, "kinematics", "estimate")
+        ts = self._times(reader, table, "kinematics")
+        mech, drive = self.mechanism(given), self.drive(given)
+        if not drive:
+            raise FileError("there is nothing to drive it: a table [drive] is missing", self.source)
+        return reader.guarded(("kinematics",), kinematics, mech, drive, ts, throw=throw, **more)
+
+    def simulate(self, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Solution:
+        """Its motion under its forces, as the table `[simulate]` asks for."""
+        import diffrax  # here, as most do without
+
+        from .._dynamics.simulate import simulate
+
+        reader, table = self._section("simulate", SIMULATE, given)
+        more = self._counts(reader, table, "simulate")
+        for key in ("rtol", "atol", "rest_speed"):
+            if key in table:
+                more[key] = reader.number(table[key], ("simulate", key))
+        if "solver" in table:
+            name = table["solver"]
+            if name not in SOLVERS:
+                raise reader.wrong(
+                    f"there is no solver {name!r}; there are {', '.join(SOLVERS)}", ("simulate", "solver")
+                )
+            more["solver"] = getattr(diffrax, SOLVERS[name])()
+        triggers = reader.table(table.get("triggers", {}), ("simulate", "triggers"))
+        more["triggers"] = [self._trigger(reader, name, x) for name, x in triggers.items()]
+        ts = self._times(reader, table, "simulate")
+        mech, drive = self.mechanism(given), self.drive(given)
+        begin = {
+            key: self._values(reader, table, "simulate", key)
+            for key in ("positions", "velocities", "estimate")
+            if key in table
+        }
+        state0 = reader.guarded(("simulate",), state, mech, drive=drive, throw=throw, **begin)
+        end = reader.number(table["t1"], ("simulate", "t1")) if "t1" in table else ts[-1]
+        return reader.guarded(("simulate",), simulate, mech, state0, end, ts=ts, drive=drive, throw=throw, **more)
+
+    def beginning(self) -> tuple[dict[str, dict[str, Any]], float, float]:
+        """Where its simulation begins, when it ends, and the step of its output."""
+        reader, table = self._section("simulate", SIMULATE, None)
+        keys = ("positions", "velocities")
+        first = {key: self._values(reader, table, "simulate", key) if key in table else {} for key in keys}
+        ts = self._times(reader, table, "simulate")
+        return first, float(ts[-1]), float(ts[-1] - ts[-2])
+
+    @property
+    def analysis(self) -> str:
+        """What its measures are taken of, `"kinematics"` or `"simulate"`: what `[study]` says, or the table it has."""
+        return self._of("study")
+
+    def measured(self, run: Any) -> dict[str, Any]:
+        """What its `[measures]` are of a motion or a simulation, by name."""
+        reader = self._reader(None)
+        table = self._measures(reader, self.document.get("measures", {}), ("measures",))
+        return {n: reader.guarded(("measures", n), f, run, reader.numbers) for n, f in table.items()}
+
+    def run(self, of: str, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Any:
+        """One of its analyses by name, `"kinematics"` or `"simulate"`."""
+        return (self.kinematics if of == "kinematics" else self.simulate)(given, throw=throw)
+
+    def _open(self, numbers: dict[str, Array], of: str) -> bool:
+        """Whether the mechanism is the same, but for its numbers, when the values of these parameters are not known."""
+
+        def made(given: Any) -> Any:
+            reader, table = self._section(of, KINEMATICS if of == "kinematics" else SIMULATE, given)
+            return self.mechanism(given), self.drive(given), self._times(reader, table, of)
+
+        try:
+            found = eqx.filter_eval_shape(made, numbers)
+        except (ValueError, TypeError):
+            return False
+        return jax.tree_util.tree_structure(found) == jax.tree_util.tree_structure(made(None))
+
+    def study(self) -> Study:
+        """Its tolerance study, from the tables `[tolerances]`, `[measures]` and `[limits]`; `[study]` says of what."""
+        of, tolerances, measures, limits = self._study_tables()
+        varied = {name: self.nominal[name] for name in tolerances}
+        model = _analysis(self, of, tuple(varied))
+        every = {name: _Reading(model.file, f, ("measures", name)) for name, f in measures.items()}
+        reader = self._reader(None)
+        return reader.guarded(("tolerances",), Study, model, varied, tolerances, every, limits=limits)
+
+    def _study_tables(self) -> tuple[str, dict[str, Any], dict[str, Measure], dict[str, Any]]:
+        reader, _ = self._section("study", ("of",), None)
+        of, nominal = self._of("study"), self.nominal
+        tolerances: dict[str, Any] = {}
+        for name, x in self._needed(reader, "tolerances").items():
+            path = ("tolerances", name)
+            if name not in nominal:
+                raise reader.wrong(f"there is {unknown('parameter that is a number', name, list(nominal))}", path)
+            tolerances[name] = reader.made("distribution", x, path) if isinstance(x, dict) else reader.number(x, path)
+        measures = self._measures(reader, self._needed(reader, "measures"), ("measures",))
+        bounds = reader.table(self.document.get("limits", {}), ("limits",))
+        reader.only(bounds, measures, ("limits",))
+        return of, tolerances, measures, {n: self._limits(reader, x, ("limits", n)) for n, x in bounds.items()}
+
+    def task(self) -> Task:
+        """Its task of synthesis, from the table `[synthesis]`."""
+        of, variables, goals, conditions, more = self._task_tables()
+        start = {name: self.nominal[name] for name in variables}
+        model, reader = _analysis(self, of, tuple(start)), self._reader(None)
+        read = lambda x: eqx.tree_at(lambda x: x.measure, x, _Reading(model.file, x.measure.formula, x.measure.path))
+        goals, conditions = ({name: read(x) for name, x in every.items()} for every in (goals, conditions))
+        return reader.guarded(("synthesis",), Task, model, start, variables, goals, conditions=conditions, **more)
+
+    def _task_tables(self) -> tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
+        reader, table = self._section("synthesis", SYNTHESIS, None)
+        of, where = self._of("synthesis"), ("synthesis",)
+        bounds = self._needed(reader, "variables", table, where)
+        reader.only(bounds, self.nominal, (*where, "variables"))
+        variables = {n: self._limits(reader, x, (*where, "variables", n)) for n, x in bounds.items()}
+        goals = {
+            name: self._measured(reader, x, (*where, "goals", name), GOALS, ("target", "weight"))
+            for name, x in self._needed(reader, "goals", table, where).items()
+        }
+        conditions = {
+            name: self._measured(reader, x, (*where, "conditions", name), {"": Within}, ("lower", "upper", "scale"))
+            for name, x in reader.table(table.get("conditions", {}), (*where, "conditions")).items()
+        }
+        angles = [reader.text(x, (*where, "angles")) for x in reader.row(table.get("angles", []), (*where, "angles"))]
+        exact = reader.flag(table.get("exact", False), (*where, "exact"))
+        return of, variables, goals, conditions, {"angles": angles, "exact": exact}
+
+    def _measured(self, reader: Reader, given: Any, path: tuple[str, ...], kinds: dict, numbers: tuple) -> Any:
+        """A goal or a condition."""
+        table = reader.table(given, path)
+        reader.only(table, (*("type",) * (len(kinds) > 1), "measure", *numbers), path)
+        kind = table.get("type", next(iter(kinds)))
+        if kind not in kinds:
+            raise reader.wrong(f"there is no goal {kind!r}; there are {', '.join(kinds)}", path)
+        f = self._measures(reader, {"measure": table.get("measure")}, path)["measure"]
+        more = {k: reader.number(table[k], (*path, k)) for k in numbers if k in table}
+        return reader.guarded(path, kinds[kind], _Reading(_File(self, ()), f, path), **more)
+
+    def search(self) -> dict[str, Any]:
+        """What `[synthesis]` says of the search: `starts`, `seed`, `draw`."""
+        reader, table = self._section("synthesis", SYNTHESIS, None)
+        found: dict[str, Any] = {
+            key: reader.whole(table[key], ("synthesis", key), 10**6) for key in ("starts", "seed") if key in table
+        }
+        if "draw" in table:
+            given = reader.table(table["draw"], ("synthesis", "draw"))
+            found["draw"] = {n: self._limits(reader, x, ("synthesis", "draw", n)) for n, x in given.items()}
+        return found
+
+    def changed(self, values: Mapping[str, Any]) -> str:
+        """The text of the file with other numbers for some of its parameters; all else in it stays, comments too."""
+        lines = self.text.split("\n")
+        for name, x in values.items():
+            path = ("parameters", name)
+            if name not in self.nominal:
+                free = ", ".join(self.nominal) or "none"
+                raise FileError(f"there is no parameter {name!r} that is a number; there are {free}", self.source)
+            number = self.lines[path] - 1 if path in self.lines else None
+            found = _ENTRY.match(lines[number]) if number is not None else None
+            if number is None or found is None:
+                raise FileError("only a parameter on a line of its own can be changed", self.source, None, path)
+            lines[number] = f"{found[1]}{np.asarray(x, float).tolist()!r}{found[3]}"
+        return "\n".join(lines)
+
+    def check(self) -> list[str]:
+        """Reads every table of the file, and says what it holds; raises a [`mbsjax.FileError`][] where one is wrong."""
+        mech, drive = self.mechanism(), self.drive()
+        known = list(dict.fromkeys([*mech.coordinates, *(j.name for j in mech.joints), *(g.name for g in mech.gauges)]))
+        self._reader(None).only(drive, known, ("drive",))
+        found = [f"{len(self.parameters)} parameters", f"{len(mech.links) - 1} moving bodies"]
+        found += [f"{len(drive)} drivers"] * bool(drive)
+        for name in ("kinematics", "simulate"):
+            if name in self.document:
+                reader, table = self._section(name, KINEMATICS if name == "kinematics" else SIMULATE, None)
+                self._counts(reader, table, name)
+                for key in ("estimate", "positions", "velocities"):
+                    reader.only(reader.table(table.get(key, {}), (name, key)), known, (name, key))
+                found.append(f"{name} at {len(self._times(reader, table, name))} times")
+        reader = self._reader(None)
+        if "measures" in self.document:
+            for name, f in self._measures(reader, self._needed(reader, "measures"), ("measures",)).items():
+                reader.guarded(("measures", name), f.check, mech, self.parameters)
+            found.append(f"{len(self.document['measures'])} measures")
+        if {"tolerances", "limits", "study"} & set(self.document):
+            self._study_tables()
+            found.append("a tolerance study")
+        if "synthesis" in self.document:
+            _, _, goals, conditions, _ = self._task_tables()
+            for table, members in (("goals", goals), ("conditions", conditions)):
+                for name, x in members.items():
+                    reader.guarded(("synthesis", table, name), x.measure.formula.check, mech, self.parameters)
+            found.append("a task of synthesis")
+        return found
+
+    def __repr__(self) -> str:
+        return f"Model {self.title!r} of {self.source}: {', '.join(self.check())}"
+
+    # -- the tables --------------------------------------------------------------------------------------------
+
+    def _section(self, name: str, known: tuple[str, ...], given: Any) -> tuple[Reader, dict[str, Any]]:
+        reader = self._reader(given)
+        table = reader.table(self.document.get(name, {}), (name,))
+        reader.only(table, known, (name,))
+        return reader, table
+
+    def _needed(self, reader: Reader, name: str, table: Any = None, path: tuple[str, ...] = ()) -> dict[str, Any]:
+        found = reader.table((self.document if table is None else table).get(name, {}), (*path, name))
+        if not found:
+            raise reader.wrong(f"a table [{'.'.join((*path, name))}] is missing, or empty", path)
+        return found
+
+    def _of(self, section: str) -> str:
+        given = self.document.get(section, {}).get("of")
+        found = given or ("kinematics" if "kinematics" in self.document else "simulate")
+        if found not in ("kinematics", "simulate"):
+            problem = f"`of` must be 'kinematics' or 'simulate', got {found!r}"
+            raise self._reader(None).wrong(problem, (section, "of"))
+        return found
+
+    def _counts(self, reader: Reader, table: dict, section: str) -> dict[str, Any]:
+        most = {"max_steps": 10**6, "max_events": 10**4}
+        return {k: reader.whole(table[k], (section, k), n, 1) for k, n in most.items() if k in table}
+
+    def _values(self, reader: Reader, table: dict, section: str, key: str) -> dict[str, Any]:
+        path = (section, key)
+        return {name: reader.number(x, (*path, name)) for name, x in reader.table(table[key], path).items()}
+
+    def _times(self, reader: Reader, table: dict, section: str) -> Array:
+        if "ts" in table:
+            reader.row(table["ts"], (section, "ts"))
+            return reader.guarded((section, "ts"), jnp.asarray, reader.number(table["ts"], (section, "ts")), float)
+        if "t1" not in table:
+            raise reader.wrong(f"when it ends, `t1`, is missing in [{section}]", (section,))
+        t0, t1 = (reader.number(table.get(k, 0.0), (section, k)) for k in ("t0", "t1"))
+        n = reader.whole(table.get("outputs", 201), (section, "outputs"), 10**5, 2)
+        return jnp.asarray(numpy_of(t0, t1).linspace(t0, t1, n), float)
+
+    def _trigger(self, reader: Reader, name: str, given: Any) -> Trigger:
+        path = ("simulate", "triggers", name)
+        table = reader.table(given, path)
+        reader.only(table, ("function", "stop"), path)
+        f = reader.state_function(reader.text(table.get("function", ""), (*path, "function")), (*path, "function"))
+        if not isinstance(f, Formula):
+            raise reader.wrong("the function of a trigger must depend on the state: `t`, `O.q`, `O.v`", path)
+        stop = reader.flag(table.get("stop", False), (*path, "stop"))
+        return reader.guarded(path, Trigger, name, Watch(f), stop=stop)
+
+    def _measures(self, reader: Reader, given: Any, path: tuple[str, ...]) -> dict[str, Measure]:
+        table = reader.table(given, path)
+        return {
+            name: reader.guarded((*path, name), Measure, reader.text(x, (*path, name))) for name, x in table.items()
+        }
+
+    def _limits(self, reader: Reader, given: Any, path: tuple[str, ...]) -> tuple[Any, Any]:
+        """A pair; infinite is none."""
+        pair = reader.row(given, path)
+        if len(pair) != 2:
+            raise reader.wrong(f"a pair [lower, upper] is expected, got {len(pair)} number(s)", path)
+        low, high = (reader.number(x, path) for x in pair)
+        if is_concrete(low, high) and not np.all(np.asarray(low) < np.asarray(high)):
+            raise reader.wrong(f"the limits are in the wrong order: {low!r}, {high!r}", path)
+        return tuple(None if np.ndim(x) == 0 and not np.isfinite(x) else x for x in (low, high))  # pyright: ignore
+
+
+class _File:
+    """A model file in which some parameters are left open. Two are equal if all else that an analysis reads of them is:
+    then one program does for both."""
+
+    def __init__(self, model: Model, free: tuple[str, ...]):
+        self.model = model
+        tables = {k: model.document.get(k) for k in ("gravity", "planar", *_TABLES)}
+        fixed = {name: x for name, x in model.document.get("parameters", {}).items() if name not in free}
+        self.key = repr((tables, fixed, free))
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _File) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+class _Analysis(eqx.Module):
+    """An analysis of a model file as a function of some of its parameters; others are leaves."""
+
+    others: dict[str, Array]
+    file: _File = eqx.field(static=True)
+    of: str = eqx.field(static=True)
+
+    def __call__(self, given: Mapping[str, Any]) -> Any:
+        numbers = {**self.others, **given}
+        return self.file.model.run(self.of, numbers, throw=False), numbers
+
+
+def _analysis(model: Model, of: str, varied: tuple[str, ...]) -> _Analysis:
+    """The analysis with all those parameters as leaves that are decimal numbers, if the mechanism can be made while
+    these are not known: whole numbers count something, and some shapes depend on values."""
+    decimal = lambda x: all(map(decimal, x)) if isinstance(x, list) else isinstance(x, float)
+    every = {name: jnp.asarray(x, float) for name, x in model.nominal.items()}
+    given = model.document.get("parameters", {})
+    others = {name: x for name, x in every.items() if name not in varied and decimal(given[name])}
+    if others and not model._open({**others, **{name: every[name] for name in varied}}, of):
+        others = {}
+    return _Analysis(others, _File(model, (*sorted(others), *sorted(varied))), of)
+
+
+class _Reading(eqx.Module):
+    """A measure as a function of an outcome and the parameters that vary."""
+
+    file: _File = eqx.field(static=True)
+    formula: Measure
+    path: tuple[str, ...] = eqx.field(static=True)
+
+    def __call__(self, pair: Any) -> Array:
+        outcome, given = pair
+        reader = self.file.model._reader(given)
+        return reader.guarded(self.path, self.formula, outcome, reader.numbers)
+
+
+def load(path: Any) -> Model:
+    """Reads a model file.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> mbs.load("missing.toml")
+        Traceback (most recent call last):
+        ...
+        mbsjax.FileError: missing.toml: there is no such file
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        problem = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
+        raise FileError(problem, name) from None
+    if len(content) > LARGEST:
+        raise FileError(f"a model file must not be larger than {LARGEST} bytes", name)
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise FileError("it is not a text in UTF-8", name, line) from None
+    return loads(text, source=name)
+
+
+def loads(text: str, *, source: str = "model") -> Model:
+    """Reads a model from a text; `source` is how errors call it.
+
+    !!! Example
+
+        >>> loads('[bodies.rod]\\nmas = 1.0', source="rod").mechanism()
+        Traceback (most recent call last):
+        ...
+        mbsjax.FileError: rod, line 2, bodies.rod.mas: the key 'mas' has no meaning here; did you mean 'mass'?
+    """
+    return Model(text, source)

@@ -1,0 +1,110 @@
+"""The schema of model files, for editors that check and complete them."""
+
+import inspect
+from typing import Any
+
+from .model import GOALS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
+from .words import FRAMES, LISTS, PARTS, TEXTS, WORDS, keys
+
+
+_NUMBER = {"$ref": "#/$defs/number"}
+_NUMBERS = {"$ref": "#/$defs/numbers"}
+_TEXT = {"type": "string"}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of model files: every table, every type, every key.
+
+    !!! Example
+
+        >>> sorted(schema()["$defs"]["joint"]["oneOf"][0]["required"])
+        ['body_a', 'body_b', 'type']
+    """
+    groups = {name.replace(" ", "_"): _group(name) for name in WORDS if name not in ("body", "contact")}
+    groups |= {"body": _table("body", "body"), "contact": _table("contact", "contact")}
+    pair = {"type": "array", "items": _NUMBERS, "minItems": 2, "maxItems": 2}
+    whole, flag, every = {"type": "integer", "minimum": 0}, {"type": "boolean"}, _each(_NUMBERS)
+    goal = _closed({"type": {"enum": list(GOALS)}, "measure": _TEXT, "target": _NUMBERS, "weight": _NUMBER})
+    condition = _closed({"measure": _TEXT, "lower": _NUMBERS, "upper": _NUMBERS, "scale": _NUMBER})
+    trigger = _closed({"function": _TEXT, "stop": flag})
+    kinds: dict[str, Any] = {
+        "t0": _NUMBER, "t1": _NUMBER, "ts": _NUMBERS, "outputs": whole, "estimate": every, "positions": every,
+        "velocities": every, "max_steps": whole, "max_events": whole, "solver": {"enum": list(SOLVERS)},
+        "rtol": _NUMBER, "atol": _NUMBER, "rest_speed": _NUMBER, "triggers": _each(trigger),
+        "of": {"enum": ["kinematics", "simulate"]}, "variables": _each(pair), "goals": _each(goal),
+        "conditions": _each(condition), "angles": {"type": "array", "items": _TEXT}, "exact": flag,
+        "starts": whole, "seed": whole, "draw": _each(pair),
+    }  # fmt: skip
+    pick = lambda names: _closed({name: kinds[name] for name in names})
+    tolerance = {"anyOf": [_NUMBERS, {"$ref": "#/$defs/distribution"}]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "mbsjax model file",
+        **_closed({
+            "title": _TEXT, "gravity": _NUMBERS, "planar": flag, "parameters": every,
+            "bodies": _each({"$ref": "#/$defs/body"}), "joints": _each({"$ref": "#/$defs/joint"}),
+            "contacts": _each({"$ref": "#/$defs/contact"}), "gauges": _each({"$ref": "#/$defs/gauge"}),
+            "forces": _each({"$ref": "#/$defs/force"}), "drive": _each(_NUMBER), "kinematics": pick(KINEMATICS),
+            "simulate": pick(SIMULATE), "study": pick(("of",)), "tolerances": _each(tolerance),
+            "measures": _each(_TEXT), "limits": _each(pair), "synthesis": pick(SYNTHESIS),
+        }),
+        "$defs": {
+            "number": {"type": ["number", "string"], "description": "a number, or a formula of the parameters"},
+            "numbers": {
+                "anyOf": [_NUMBER, {"type": "array", "items": _NUMBERS}],
+                "description": "a number, a formula, or an array of these",
+            },
+            "frame": {"anyOf": [_NUMBERS, _closed({"x": _NUMBER, "y": _NUMBER, "angle": _NUMBER})]},
+            **groups,
+        },
+    }  # fmt: skip
+
+
+def _each(kind: dict) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": kind}
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _group(group: str) -> dict[str, Any]:
+    return {"oneOf": [_table(group, kind, True) for kind in WORDS[group]]}
+
+
+def _table(group: str, kind: str, typed: bool = False) -> dict[str, Any]:
+    arguments = keys(group, kind)
+    properties = {key: _kind(kind, key, p) for key, p in arguments.items()}
+    needed = [key for key, p in arguments.items() if p.default is inspect.Parameter.empty]
+    if typed:
+        properties, needed = {"type": {"const": kind}, **properties}, ["type", *needed]
+    found = _closed(properties)
+    return found | ({"required": needed} if needed else {})
+
+
+def _kind(kind: str, key: str, parameter: inspect.Parameter) -> dict[str, Any]:
+    if key in TEXTS:
+        return _TEXT
+    if key in PARTS:
+        return {"$ref": f"#/$defs/{PARTS[key]}"}
+    if key in LISTS:
+        return {"type": "array", "items": {"$ref": f"#/$defs/{LISTS[key]}"}}
+    if key in FRAMES:
+        return {"$ref": "#/$defs/frame"}
+    if key == "profiles":
+        return _each({"$ref": "#/$defs/profile"})
+    if key == "points" and kind == "body":
+        return _each(_NUMBERS)
+    if key == "law":
+        return {"anyOf": [_TEXT, {"$ref": f"#/$defs/{'contact' if kind == 'contact' else 'motion'}_law"}]}
+    if key == "on":
+        return {"anyOf": [_TEXT, {"type": "object"}]}
+    if key == "smooth":
+        return {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "boolean"}}]}
+    if parameter.annotation is bool:
+        return {"type": "boolean"}
+    if key in ("orders", "hollow", "elements_a", "elements_b"):
+        return {"type": "array", "items": {"type": "integer"}}
+    if parameter.annotation is int:
+        return {"type": "integer"}
+    return _NUMBERS

@@ -1,0 +1,1 @@
+"""Positions: the mechanism laid out for computing, assembly, mobility, driven motion."""

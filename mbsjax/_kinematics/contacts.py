@@ -1,0 +1,227 @@
+"""Contact joints laid out for computing: gaps, their gradients, and which contacts are active.
+
+Written for one mechanism in one position; `lanewise` applies it along lanes.
+"""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from .._model.joint.contact import Contact, allowed_elements
+from .._model.profile.closest_pair import Meeting, Pairing, closest, element_pairs, meet
+from .._model.profile.outline import Outline
+from .._model.profile.profile import Profile
+from .._numerics.groups import SE2, SE3, AbstractPose, pick
+from ..frames import PlanarFrame, embed
+
+
+class Mode(NamedTuple):
+    """Which contacts are active, on which elements, and what rests.
+
+    The freedoms that no driver moves and no contact holds rest. Each of the n freedoms of a mechanism beyond its
+    drivers has a resting coordinate and one equation: that it stands where it is held, or, once a contact has taken
+    hold of it, that the gap of this contact is zero. So shapes do not depend on which contacts are active.
+    """
+
+    rests: Int[Array, "n *lanes"]  # freedoms
+    owner: Int[Array, "n *lanes"]  # the contact whose gap is kept zero instead; -1 for none
+    held: Float[Array, "n *lanes"]
+    drift: Float[Array, "n *lanes"]  # how fast `held` moves while a body drops: then time stands still,
+    clock: Float[Array, "*lanes"]  # 0 instead of 1
+    e1: Int[Array, "c *lanes"]  # the elements of each contact
+    e2: Int[Array, "c *lanes"]
+    s1: Float[Array, "c *lanes"]  # and where on them it was last
+    s2: Float[Array, "c *lanes"]
+    push: Float[Array, "c *lanes"]  # in which direction a contact moves the coordinate that it took: 1 or -1
+
+    @property
+    def active(self) -> Bool[Array, "c *lanes"]:
+        numbers = np.arange(self.e1.shape[0]).reshape(-1, *(1,) * self.owner.ndim)
+        return jnp.any(self.owner[None] == numbers, 1)
+
+
+class Touch(eqx.Module):
+    """A contact joint with its profiles as arrays."""
+
+    A: Outline
+    B: Outline
+    X_A: AbstractPose  # the planes of the profiles in their bodies
+    X_B: AbstractPose
+    allowed_a: tuple[int, ...] = eqx.field(static=True)
+    allowed_b: tuple[int, ...] = eqx.field(static=True)
+
+    def planes(self, X_a: AbstractPose, X_b: AbstractPose) -> tuple[AbstractPose, AbstractPose]:
+        """The planes of the two profiles, where the bodies stand."""
+        return X_a @ self.X_A, X_b @ self.X_B
+
+    @staticmethod
+    def relative(P_a: AbstractPose, P_b: AbstractPose) -> SE2:
+        """The pose of the second plane in the first."""
+        X = P_a.inverse() @ P_b
+        if isinstance(X, SE2):
+            return X
+        assert isinstance(X, SE3)
+        c, s = X.R[0, 0], X.R[1, 0]
+        return SE2(c, s, X.p[0], X.p[1], jnp.arctan2(s, c))
+
+    def meet(self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> Meeting:
+        return meet(self.A, self.B, X, e1, e2, s1, s2)
+
+    @property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The pairs of elements that can meet."""
+        return element_pairs(self.A, self.B, self.allowed_a, self.allowed_b)
+
+    def closest(self, X: SE2) -> Pairing:
+        """The closest elements."""
+        return closest(self.A, self.B, X, self.pairs)[0]
+
+    def wrench(self, P_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
+        """What the gap grows by, for each unit of a twist in ground of the second body: the wrench of a unit force
+        along the common normal; the first body's twist takes as much away."""
+        p, n = (lifted(P_a, x) for x in self.A.edge(e1, s1))
+        p, n = P_a.apply(p), P_a.rotate(n)
+        if P_a.dim == 2:
+            return jnp.stack([p[0] * n[1] - p[1] * n[0], n[0], n[1]])
+        return jnp.concatenate([jnp.cross(p, n), n])
+
+    def sight(
+        self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, on: Array, radius: Array, apart: Array | None = None
+    ) -> tuple[Array, Array, list[Array], tuple[Array, ...], Array]:
+        """What is watched of a contact that is on elements e1, e2 at s1, s2: the gap to the closest elements, or to
+        those that have come to overlap since these were `apart` (of an active contact, elsewhere: at least `radius`
+        from where it is, or beyond a hollow corner); how far the places of an active contact are from the ends of their
+        elements; where the contact is, and where the closest elements are, each as elements and places; and the gaps of
+        the pairs that are apart now, padded as `apart` is: none, where nothing is known of them."""
+        first, second = self.pairs
+        n = len(first)
+        near, outside = closest(
+            self.A,
+            self.B,
+            X,
+            self.pairs,
+            same=pick(self.A.beside(e1), first) & pick(self.B.beside(e2), second),
+            skip=self.A.edge(e1, s1)[0],
+            radius=jnp.where(on, radius, -1.0),
+            apart=None if apart is None else apart[:n],
+        )
+        outside = outside[:0] if apart is None else jnp.pad(outside, (0, apart.shape[0] - n), constant_values=-jnp.inf)
+        ends = []
+        for shape, s in ((self.A, s1), (self.B, s2)):
+            ends += [jnp.ones_like(s)] * 2 if shape.endless else [s, 1 - s]
+        there = (near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1))
+        places = [jnp.where(on, a, b) for a, b in zip((e1, e2, s1, s2), there)]
+        return near.gap, jnp.where(on, jnp.stack(ends), 1.0), places, there, outside
+
+    def further(
+        self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, w: Array, size: Array
+    ) -> tuple[tuple[Array, ...], Array]:
+        """Where a contact is next that has left its element by the end w, and whether it can be there."""
+        *pairs, begin = self.on(e1, e2, w)
+        n1, n2 = (jnp.stack(x) for x in zip(*pairs))
+        sure = (jnp.maximum(n1, 0), jnp.maximum(n2, 0))
+        begins = (jnp.where(n1 == e1, s1, begin), jnp.where(n2 == e2, s2, begin))
+        met = jax.vmap(lambda *where: self.meet(X, *where))(*sure, *begins)
+        good = (n1 >= 0) & (n2 >= 0) & (jnp.abs(met.gap) < 1e-4 * size)
+        for s in (met.s1, met.s2):
+            good &= (s > -1e-3) & (s < 1 + 1e-3)
+        return tuple(jnp.where(good[0], x[0], x[1]) for x in (n1, n2, met.s1, met.s2)), good[0] | good[1]
+
+    @property
+    def around(self) -> tuple[Float[Array, "2 2"], Float[Array, "2"]]:
+        """A center of each profile, and how far the profile reaches from it."""
+        centers, reaches = zip(self.A.around, self.B.around)
+        return jnp.stack(centers), jnp.stack(reaches)
+
+    @staticmethod
+    def passing(P_a: AbstractPose, P_b: AbstractPose, V: Array, centers: Array, reaches: Array) -> Array:
+        """A bound on how fast the distance of the two profiles can change, where V is the twist of the second body
+        relative to the first, in ground, and they reach so far `around` their centers: no point of a profile moves
+        faster than its center, and round that. A circle is as far from anything as its center, but for its radius."""
+        bounds = []
+        for X, center, reach in zip((P_a, P_b), centers, reaches):
+            p = X.apply(lifted(X, center))
+            if X.dim == 2:
+                turning, velocity = jnp.abs(V[0]), V[1:] + V[0] * jnp.stack([-p[1], p[0]])
+            else:
+                turning, velocity = jnp.sqrt(jnp.sum(V[:3] ** 2)), V[3:] + jnp.cross(V[:3], p)
+            bounds.append(jnp.sqrt(jnp.sum(velocity * velocity)) + turning * reach)
+        return jnp.minimum(*bounds)
+
+    @property
+    def finest(self) -> tuple[Array, Array]:
+        """How far bodies can move along each other without missing anything between two looks: the length of the
+        shortest element; and near two elements that are round, corners included, half of their radii."""
+        shortest, radii = [], []
+        for shape in (self.A, self.B):
+            row = shape.rows
+            curved = jnp.abs(row.radius) * jnp.minimum(jnp.abs(row.turn), 1.0)
+            lines = np.array(shape.lines)
+            along = jnp.where(lines, row.length, curved)
+            shortest.append(jnp.min(jnp.where(along > 0, along, jnp.inf)))
+            plain = ~lines & (np.array(shape.groups) < 0)
+            radii.append(jnp.where(plain & shape.there & (row.radius >= 0), row.radius, jnp.inf))
+        first, second = self.pairs
+        return jnp.minimum(*shortest), (radii[0][first] + radii[1][second]) / 2
+
+    def on(self, e1: Array, e2: Array, w: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
+        """The elements after a place has left its element by one of four ends (w: 1, 2 those of the first profile's,
+        3, 4 those of the second's): two pairs to try, -1 where there is none; and the local coordinate that a new
+        element begins from.
+
+        Two lines have no common normal: the place goes on to the end of one or of the other, whichever comes first.
+        Two corners that meet go on together: the corner of one is then on the flank of the other.
+        """
+        way = jnp.where((w == 2) | (w == 4), 1, -1)
+        first = w <= 2
+        n1 = jnp.where(first, _next(self.A, self.allowed_a, e1, way), e1)
+        n2 = jnp.where(first, e2, _next(self.B, self.allowed_b, e2, way))
+        flat = _line(self.A, n1) & _line(self.B, n2)
+        sharp = _corner(self.A, n1) & _corner(self.B, n2)
+        on1 = jnp.where(flat & first | sharp & ~first, _next(self.A, self.allowed_a, n1, way), n1)
+        on2 = jnp.where(flat & ~first | sharp & first, _next(self.B, self.allowed_b, n2, way), n2)
+        other1 = jnp.where(flat & ~first, _next(self.A, self.allowed_a, n1, -way), jnp.where(flat, n1, on1))
+        other2 = jnp.where(flat & first, _next(self.B, self.allowed_b, n2, -way), jnp.where(flat, n2, on2))
+        return (on1, on2), (other1, other2), jnp.where(way > 0, 0.0, 1.0)
+
+
+def lifted(X: AbstractPose, p: Float[Array, "2"]) -> Float[Array, " dim"]:
+    """A vector of a plane, in the space that the plane is in."""
+    return p if X.dim == 2 else jnp.concatenate([p, jnp.zeros(X.dim - 2)])
+
+
+def _next(shape: Outline, allowed: tuple[int, ...], e: Array, way: Array) -> Array:
+    on = shape.neighbour(jnp.maximum(e, 0), way)
+    inside = jnp.asarray(np.isin(np.arange(shape.count), allowed))[jnp.maximum(on, 0)]
+    return jnp.where(inside & (on >= 0) & (e >= 0), on, -1)
+
+
+def _line(shape: Outline, e: Array) -> Array:
+    return (e >= 0) & shape.is_line(jnp.maximum(e, 0))
+
+
+def _corner(shape: Outline, e: Array) -> Array:
+    sure = jnp.maximum(e, 0)
+    return (e >= 0) & ~shape.is_line(sure) & ~shape.is_curve(sure) & (shape.column(sure)[2] == 0)
+
+
+def touch(contact: Contact, a: Profile, b: Profile, group: type[AbstractPose]) -> Touch:
+    def placed(frame: object) -> AbstractPose:
+        if isinstance(frame, PlanarFrame):
+            return SE2.of(frame) if group is SE2 else SE3.of(embed(frame))
+        assert isinstance(frame, jax.Array)
+        return SE3.of(frame)
+
+    what = f"of contact {contact.name!r}"
+    return Touch(
+        a.outline,
+        b.outline,
+        placed(a.frame),
+        placed(b.frame),
+        allowed_elements(a, contact.elements_a, f"elements_a {what}"),
+        allowed_elements(b, contact.elements_b, f"elements_b {what}"),
+    )

@@ -1,0 +1,314 @@
+"""Driven motion: positions, velocities and accelerations on a time grid."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from .._events.results import RESULTS
+from .._model.mechanism import Mechanism
+from .._model.profile.closest_pair import Pairing
+from .._numerics.groups import SE2
+from .._numerics.linalg import determinant, least_squares
+from .._programs.batch import lane_by_lane, single
+from .._programs.precision import as_float, is_concrete, known
+from .._programs.trees import frozen, once
+from .assembly import Estimate, close, closing, explain, guess
+from .contacts import Mode
+from .continuation import CODES, follow
+from .drive import Problem, lock_date, problem as make_problem, root
+from .mobility import check_drivers, spare_freedoms
+from .modes import EVENTS, start_mode
+from .replay import Events, told
+from .run import AbstractRun
+from .start import around, check_start, overlapping
+from .system import second
+from .track import ContactReader, ContactTrack
+
+
+class Motion(AbstractRun):
+    """A driven motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
+
+    - `ts`: the output times.
+    - `q`, `v`, `a`: stored coordinates of all joints, velocities and accelerations of all freedoms.
+    - `residual`: the largest residual of a loop or gauge at each time, in the mechanism's units.
+    - `crossed_at`: for each output time, when on the way to it the motion passed a singular position from which
+        it could have gone on along another branch; infinite if it did not. See [`mbsjax.Motion.bifurcations`][].
+    - `branch`: which way the mechanism is assembled at the first time: the sign of the determinant of its equations,
+        which changes only through a singular position; 0 where these are redundant.
+    - `stopped_at`: when the mechanism locked; infinite if it did not.
+    - `result`: a member of [`mbsjax.RESULTS`][].
+    - `events`: how the contacts changed, an [`mbsjax.Events`][]; None without contacts.
+    - `estimate`: where its assembly began; `print(motion)` tells which given estimates were not followed.
+
+    `motion["O"]` is a [`mbsjax.Track`][] with the `q`, `v`, `a` of a joint, of one coordinate
+    (`"sleeve.travel"`), or of a gauge; of a contact it is a [`mbsjax.ContactTrack`][].
+    """
+
+    mech: Mechanism
+    ts: Float[Array, " times"]
+    q: Float[Array, "times nq"]
+    v: Float[Array, "times nv"]
+    a: Float[Array, "times nv"]
+    residual: Float[Array, " times"]
+    crossed_at: Float[Array, " times"]
+    branch: Int[Array, ""]
+    stopped_at: Float[Array, ""]
+    result: RESULTS
+    mode: Mode | None
+    events: Events | None
+    estimate: Estimate
+
+    @lane_by_lane
+    def contact(self, name: str) -> ContactTrack:
+        assert self.mode is not None
+        return _contact_tracks(ContactReader(self.mech, name), self.q, self.v, self.a, self.mode)
+
+    def more(self) -> dict[str, Any]:
+        return {"residual": self.residual}
+
+    def __repr__(self) -> str:
+        many = f"Batch of shape {self.batch}: m" if self.batch else "M"
+        n, names = self.q.shape[-2], ", ".join(self.mech.coordinates)
+        lines = [f"{many}otion at {n} times of the coordinates {names}"]
+        if is_concrete(self.q) and not self.batch:
+            lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
+            lines.append(f"  largest residual {float(np.nan_to_num(self.residual).max(initial=0.0)):.1e}")
+            lines += [f"  {told}" for told in self.estimate.overruled(self.mech, self.q[0])]
+            lines += [f"  passed a bifurcation at t = {t:.9g}" for t in self.bifurcations()]
+            if self.events is not None:
+                lines += [f"  {event}" for event in self.events.list(self.mech)]
+            if bool(self.result != RESULTS.successful):
+                lines.append(f"  at t = {float(self.stopped_at):.9g}: {RESULTS[self.result]}")
+        return "\n".join(lines)
+
+    def bifurcations(self) -> list[float]:
+        """When the motion passed a position from which it could have gone on along another branch, to about 1e-8 of
+        the time covered."""
+        single(self, "bifurcations can be listed")
+        return [float(t) for t in self.crossed_at if np.isfinite(t)]
+
+    @property
+    def holding(self) -> str:
+        """The contacts that are active where the motion stopped, by name, and the one that jammed it."""
+        if self.mode is None or not is_concrete(self.mode, self.events):
+            return ""
+        single(self, "what holds it can be told")
+        assert self.events is not None
+        n = int(self.events.count)
+        active = np.asarray(self.events.active_last)
+        names = [c.name for c, on in zip(self.mech.contacts, active) if on]
+        if n and EVENTS[int(self.events.kind[n - 1])] == "jammed":
+            names.append(self.mech.contacts[int(self.events.contact[n - 1])].name)
+        return ", ".join(map(repr, dict.fromkeys(names)))
+
+
+def kinematics(
+    mech: Mechanism,
+    drive: Mapping[str, Any],
+    ts: Any,
+    *,
+    estimate: Mapping[str, Any] | Array | None = None,
+    max_steps: int = 1000,
+    max_events: int = 64,
+    throw: bool = True,
+) -> Motion:
+    """Follows a mechanism whose freedoms are all driven.
+
+    The position at the first time is assembled from the estimate; from there the branch is kept: every
+    step is predicted from the motion so far, corrected by Newton, and halved where Newton does not contract.
+
+    Contacts change on the way (thesis 2.5): those that close become active, active ones go on from element to element,
+    and open as their `hold` says. Every change is located, and listed in `motion.events`.
+
+    **Arguments:**
+
+    - `mech`: the mechanism.
+    - `drive`: for each driven coordinate or gauge, by name, a function of time (or a number, to hold
+        it). There must be as many as the mechanism has degrees of freedom. With contacts there may be fewer: what
+        is neither driven nor held by an active contact rests.
+    - `ts`: the output times, increasing.
+    - `estimate`: as in [`mbsjax.assemble`][], for the first time.
+    - `max_steps`: how many steps to allow between two output times.
+    - `max_events`: how many changes of contacts to allow.
+    - `throw`: whether to raise when the mechanism cannot be assembled or locks. Under `jit` or `vmap`,
+        or with `throw=False`, look at `.result`.
+
+    **Returns:** an [`mbsjax.Motion`][]. Derivatives with respect to any number of the mechanism or of
+    the drivers come from the implicit function theorem, in forward and in reverse mode.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> slider_crank = mbs.Mechanism(
+        ...     [mbs.Body("crank"), mbs.Body("rod"), mbs.Body("slider")],
+        ...     [mbs.Revolute("A", "ground", "crank"), mbs.Revolute("B", "crank", "rod", (3.0, 0.0)),
+        ...      mbs.Revolute("C", "rod", "slider", (5.0, 0.0)), mbs.Prismatic("P", "ground", "slider")])
+        >>> motion = mbs.kinematics(slider_crank, {"A": mbs.constant_speed(1.0)}, jnp.array([0.0, jnp.pi / 2]),
+        ...                         estimate={"P": 8.0})
+        >>> motion["P"].q.round(9).tolist()
+        [8.0, 4.0]
+    """
+    problem = make_problem(mech, drive)
+    ts = as_float(ts, "the output times")
+    if ts.ndim != 1 or ts.shape[0] == 0:
+        raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
+    if is_concrete(ts) and not np.all(np.diff(ts) > 0):
+        raise ValueError("the output times must increase")
+    assembling = closing(mech, problem)
+    begin = guess(mech, problem, estimate)
+    events = max_events if mech.contacts else 0
+    wait = (lambda: None) if mech.contacts else _run.ahead((problem, begin.q, ts, max_steps, events), _to_run)
+    t0 = jnp.asarray(known(ts)[0])
+    q0, _, closed, *_ = close(assembling, begin, 200, t0)
+    looking = throw and is_concrete(problem, q0)
+    near = _around(problem, q0) if mech.contacts else None
+    if looking:
+        check_drivers(mech, problem, q0, bool(closed), t0)
+        if not bool(closed):
+            raise ValueError(explain(mech, assembling, q0, float(t0)))
+        if near is not None:
+            check_start(mech, *near)
+        begin.warn(mech, q0)
+    if near is not None:
+        active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
+        mode, fits = _start(problem, q0, t0, spare_freedoms(problem, q0, t0), active)
+        if looking and not bool(fits):
+            names = [c.name for c in mech.contacts if c.active]
+            raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
+        closed, problem = closed & fits, problem.within(mode)
+    wait()
+    found = _run(problem, q0, closed, ts, max_steps, events)
+    motion = Motion(mech, ts, *found, estimate=begin)
+    if near is not None and problem.mode is not None:
+        clear = ~overlapping(near[0], frozen(problem.system.size), problem.mode.active)
+        motion = dataclasses.replace(motion, result=RESULTS.where(clear, motion.result, RESULTS.overlapping))
+    if looking and bool(motion.result != RESULTS.successful):
+        holding = f" It is held by {motion.holding}." if motion.holding else ""
+        raise RuntimeError(f"At t = {float(motion.stopped_at):.9g}: {RESULTS[motion.result]}{holding}")
+    if throw and not looking:
+        motion = eqx.tree_at(
+            lambda m: m.q, motion, motion.result.error_if(motion.q, motion.result != RESULTS.successful)
+        )
+    return motion
+
+
+class _Run(NamedTuple):
+    q: Array
+    v: Array
+    a: Array
+    residual: Array
+    crossed_at: Array
+    branch: Array
+    stopped_at: Array
+    result: RESULTS
+    mode: Mode | None
+    events: Events | None
+
+
+def _to_run(problem: Problem, q: Array, ts: Array, max_steps: int, max_events: int) -> tuple:
+    """What `_run` will be given."""
+    return problem, q, jax.ShapeDtypeStruct((), bool), ts, max_steps, max_events
+
+
+@once
+def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, max_events: int) -> _Run:
+    """Phase one finds the positions and is never differentiated; phase two, all times at once, takes the
+    rates and carries the derivatives."""
+    problem_, q0_, ts_ = frozen((problem, q0, ts))
+    found = follow(problem_, q0_, ts_, closed, max_steps, max_events)
+    stopped_at = lock_date(problem.within(found.mode_last), found.last, found.stopped_at)
+    code = RESULTS.successful
+    for i, name in enumerate(CODES):
+        code = RESULTS.where(found.why == i, getattr(RESULTS, name), code)
+    code = RESULTS.where(closed, code, RESULTS.not_assembled)
+
+    def complete(q: Array, t: Array, mode: Mode | None, there: Array):
+        problem_ = problem.within(mode)
+        t, q = jnp.where(there, t, ts[0]), jnp.where(there, q, q0_)  # harmless where there is nothing
+        q = root(problem_, q, t)
+        v, a, r = _rates(problem_, q, t)
+        residual = jnp.max(jnp.abs(r * problem_.row_sizes), initial=0.0)
+        return [jnp.where(there, x, jnp.nan) for x in (q, v, a, residual)]
+
+    if found.log is None:
+        q, v, a, residual = jax.vmap(complete)(found.q, ts, None, found.alive)
+        return _Run(q, v, a, residual, found.crossed_at, _branch(problem_, q0_, ts_[0]), stopped_at, code, None, None)
+
+    log, start = found.log, problem.mode
+    assert start is not None and found.mode is not None and found.mode_last is not None
+    happened = jnp.isfinite(log.t)
+    dates, held_before, held = told(problem, q0, ts[-1] - ts[0], log=log)
+    mode = found.mode._replace(held=held[found.count])
+    # where there is nothing, the mode of the start
+    mode = jax.tree_util.tree_map(lambda x, y: jnp.where(_tall(found.alive, x), x, y), mode, start)
+    before, after = log.before._replace(held=held_before), log.after._replace(held=held[1:])
+    every = jax.tree_util.tree_map(lambda *x: jnp.concatenate(x), mode, before, after)
+    there = jnp.concatenate([found.alive, happened, happened])
+    q = jnp.concatenate([found.q, log.q, log.q])
+    q, v, a, residual = jax.vmap(complete)(q, jnp.concatenate([ts, dates, dates]), every, there)
+    n, m = len(ts), len(dates)
+    events = Events(
+        t=jnp.where(happened, dates, jnp.inf),
+        count=jnp.sum(happened),
+        kind=log.kind,
+        contact=log.contact,
+        gave_way=log.gave_way,
+        before=_elements(log.before, log.contact),
+        after=_elements(log.after, log.contact),
+        q=q[n : n + m],
+        v_before=v[n : n + m],
+        v_after=v[n + m :],
+        a_before=a[n : n + m],
+        a_after=a[n + m :],
+        active_last=found.mode_last.active,
+    )
+    branch = _branch(problem_, q0_, ts_[0])
+    return _Run(q[:n], v[:n], a[:n], residual[:n], found.crossed_at, branch, stopped_at, code, mode, events)
+
+
+def _branch(problem: Problem, q: Array, t: Array) -> Array:
+    _, J, _ = problem.linearise(q, t)
+    if J.shape[0] != J.shape[1] or J.shape[0] == 0:
+        return jnp.zeros((), int)
+    return jnp.sign(determinant(J)).astype(int)
+
+
+def _tall(condition: Array, like: Array) -> Array:
+    return condition.reshape(-1, *(1,) * (like.ndim - 1))
+
+
+def _elements(mode: Mode, contact: Array) -> Array:
+    pair = jnp.stack([mode.e1, mode.e2], -1)
+    return jnp.take_along_axis(pair, contact[:, None, None], 1)[:, 0]
+
+
+def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
+    """Velocities and accelerations of all freedoms, and the residual (Haug 3.6)."""
+    r, J, in_time = problem.linearise(q, t)
+    _, driven_v, driven_a = second(lambda s: problem.prescribed(t + s))
+    solve = least_squares(J, refine=1)
+    v = problem.spread(-solve(in_time[:, None])[:, 0], driven_v)
+    a = problem.spread(jnp.zeros(len(problem.unknown)), driven_a)
+    curve = problem.second_rate(q, v, a, t)
+    return v, problem.spread(-solve(curve[:, None])[:, 0], driven_a), r
+
+
+@once
+def _start(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]) -> tuple[Mode, Array]:
+    return start_mode(problem, q, t, n, active)
+
+
+@once
+def _around(problem: Problem, q: Array) -> tuple[Pairing, SE2]:
+    return around(*frozen((problem.system, q)))
+
+
+@once
+def _contact_tracks(reader: ContactReader, q: Array, v: Array, a: Array, mode: Mode) -> ContactTrack:
+    return jax.vmap(reader)(q, v, a, mode)

@@ -1,0 +1,164 @@
+"""What motions and simulations have in common: reading by name, and tables of what there is to read."""
+
+import abc
+import csv
+import pathlib
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from equinox import AbstractVar
+from jaxtyping import Array, Float
+
+from .._model.mechanism import Mechanism
+from .._programs.batch import AbstractBatch, lane_by_lane, single
+from .._programs.precision import known
+from .._programs.trees import once
+from .track import (
+    AbstractReader,
+    Configuration,
+    GaugeReader,
+    PointReader,
+    PoseReader,
+    Track,
+    TurnReader,
+    check_readable,
+)
+
+
+class AbstractRun(AbstractBatch):
+    """A mechanism along a row of output times. Of a batch made by `jax.vmap`, what is read by name has the axes of the
+    batch first, and `run.lane(i)` is one run."""
+
+    mech: AbstractVar[Mechanism]
+    ts: AbstractVar[Float[Array, " times"]]
+    q: AbstractVar[Float[Array, "times nq"]]
+    v: AbstractVar[Float[Array, "times nv"]]
+    a: AbstractVar[Float[Array, "times nv"]]
+
+    @abc.abstractmethod
+    def contact(self, name: str) -> Any:
+        """What there is to read of a contact."""
+
+    @abc.abstractmethod
+    def more(self) -> dict[str, Any]:
+        """Further columns of its table."""
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.q.shape[:-2]
+
+    @lane_by_lane
+    def __getitem__(self, name: str) -> Any:
+        check_readable(self.mech, name)
+        if name in [c.name for c in self.mech.contacts]:
+            return self.contact(name)
+        if name in [g.name for g in self.mech.gauges]:
+            return self._read(GaugeReader(self.mech, name))
+        stored, free = np.array(self.mech.stored(name)), np.array(self.mech.freedoms(name))
+        track = (known(self.q)[:, stored], known(self.v)[:, free], known(self.a)[:, free])
+        return Track(*(jnp.asarray(x[:, 0] if x.shape[1] == 1 else x) for x in track))
+
+    @lane_by_lane
+    def point(self, body: str, point: Any = None) -> Track:
+        """Position, velocity and acceleration in ground of a point of a body: coordinates in the body,
+        or the name of a point; its origin by default."""
+        return self._read(PointReader(self.mech, body, point))
+
+    @lane_by_lane
+    def orientation(self, body: str) -> Track:
+        """A body's orientation (an angle in the plane, Euler parameters in space), with its angular velocity
+        and acceleration in ground."""
+        return self._read(TurnReader(self.mech, body))
+
+    @lane_by_lane
+    def pose(self, body: str) -> Float[Array, "times 4 4"]:
+        """The pose of a body in ground as 4x4 matrices."""
+        return _poses(PoseReader(self.mech, body), self.q)
+
+    @lane_by_lane
+    def at(self, i: int) -> Configuration:
+        """The position at output time number `i`."""
+        n = self.q.shape[0]
+        if not -n <= i < n:
+            raise IndexError(f"there is no output time number {i}: there are {n}")
+        return Configuration(self.mech, self.q[i])
+
+    def _read(self, reader: AbstractReader) -> Track:
+        return _tracks(reader, self.q, self.v, self.a)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """All there is to read by name, a column each: `t`; `A.q`, `A.v`, `A.a` of every coordinate and gauge; of
+        rotations in space their Euler parameters `ball.e0`, ...; of points of interest `rod.E.x`, ...; of contacts
+        `C.gap`, `C.active`, `C.force`."""
+        single(self, "a table can be made")
+        found: dict[str, Any] = {"t": self.ts}
+        for joint in self.mech.joints:
+            rows = self.mech.stored(joint.name)
+            told = {slot: c for c, slot in zip(joint.pair.coordinates, joint.pair.slots) if slot is not None}
+            for k, row in enumerate(rows):
+                name = f"{joint.name}.{told[k]}" if k in told and len(joint.pair.coordinates) > 1 else joint.name
+                found[f"{name}.q" if k in told else f"{joint.name}.e{k}"] = self.q[:, row]
+        for rate, values in (("v", self.v), ("a", self.a)):
+            found |= {f"{name}.{rate}": values[:, k] for k, name in enumerate(self.mech.coordinates)}
+        for gauge in self.mech.gauges:
+            found |= {f"{gauge.name}.{rate}": x for rate, x in zip("qva", self[gauge.name])}
+        for body in self.mech.bodies:
+            for point in body.points:
+                rows = self.point(body.name, point).q.T
+                found |= {f"{body.name}.{point}.{axis}": row for axis, row in zip("xyz", rows)}
+        for contact in self.mech.contacts:
+            track = self.contact(contact.name)
+            found |= {f"{contact.name}.q{k + 1}": track.q[:, k] for k in range(2)}
+            found |= {f"{contact.name}.gap": track.gap, f"{contact.name}.active": track.active}
+            if hasattr(track, "force"):
+                found[f"{contact.name}.force"] = track.force
+        return {name: np.asarray(x) for name, x in (found | self.more()).items()}
+
+    def to_csv(self, path: Any) -> pathlib.Path:
+        """Writes the table of its columns as CSV, every number with all its digits."""
+        columns, path = self.columns(), pathlib.Path(path)
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            out = csv.writer(file)
+            out.writerow(columns)
+            out.writerows(zip(*(x.tolist() for x in columns.values())))
+        return path
+
+    def to_parquet(self, path: Any) -> pathlib.Path:
+        """Writes the table of its columns as Parquet."""
+        try:
+            import pyarrow
+            import pyarrow.parquet
+        except ImportError as error:
+            raise ImportError('a Parquet file needs pyarrow: pip install "mbsjax[campaign]"') from error
+        pyarrow.parquet.write_table(pyarrow.table(self.columns()), path)
+        return pathlib.Path(path)
+
+    def to_pandas(self) -> Any:
+        """The table of its columns as a `pandas.DataFrame`, with the times for its index."""
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError('a data frame needs pandas: pip install "mbsjax[tables]"') from error
+        return pandas.DataFrame(self.columns()).set_index("t")
+
+    def to_xarray(self) -> Any:
+        """The table of its columns as an `xarray.Dataset` over the dimension `t`."""
+        try:
+            import xarray
+        except ImportError as error:
+            raise ImportError('a dataset needs xarray: pip install "mbsjax[tables]"') from error
+        columns = self.columns()
+        times = columns.pop("t")
+        return xarray.Dataset({name: ("t", x) for name, x in columns.items()}, coords={"t": times})
+
+
+@once
+def _tracks(reader: AbstractReader, q: Array, v: Array, a: Array) -> Track:
+    return jax.vmap(reader.track)(q, v, a)
+
+
+@once
+def _poses(reader: PoseReader, q: Array) -> Array:
+    return jax.vmap(lambda q: reader(q).matrix())(q)

@@ -1,0 +1,100 @@
+"""Forces and torques applied to bodies."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..._numerics.groups import one
+from ..._programs.precision import as_float
+from ..._programs.trees import as_function
+from ..gauge import to_dim
+from .base import AbstractForce, Moment
+
+
+class Load(AbstractForce):
+    """A force at a point of a body, and a torque.
+
+    **Arguments:**
+
+    - `body`: its name.
+    - `force`: two or three numbers, or a function `f(t, at)` of the time and of an [`mbsjax.Moment`][], which
+        tells positions and velocities by name.
+    - `torque`: one number (about z) in the plane, three in space, or a function likewise.
+    - `point`: where the force acts, in the body's frame; its origin by default.
+    - `fixed_in`: whether the components are those in `"ground"`, or turn with the `"body"`.
+
+    !!! Example
+
+        >>> Load("bob", force=lambda t, at: (0.0, -2.0 * at["O"].v), point=(1.0, 0.0)).name
+        'load on bob'
+    """
+
+    name: str = eqx.field(static=True)
+    body: str = eqx.field(static=True)
+    force: Float[Array, " dim"] | Callable | None
+    torque: Float[Array, "..."] | Callable | None
+    point: Float[Array, " dim"]
+    fixed_in: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        body: str,
+        *,
+        force: Any = None,
+        torque: Any = None,
+        point: Any = (0.0, 0.0),
+        fixed_in: str = "ground",
+        name: str | None = None,
+    ):
+        self.body, self.name, self.fixed_in = body, name or f"load on {body}", fixed_in
+        if fixed_in not in ("ground", "body"):
+            raise ValueError(f"`fixed_in` of {self.name!r} must be 'ground' or 'body', got {fixed_in!r}")
+        if force is None and torque is None:
+            raise ValueError(f"{self.name!r} needs a force or a torque")
+        self.force, self.torque = (
+            x if x is None else as_function(x) if callable(x) else as_float(x, f"the {what} of {self.name!r}")
+            for x, what in ((force, "force"), (torque, "torque"))
+        )
+        self.point = as_float(point, f"the point of {self.name!r}")
+
+    @property
+    def needs(self) -> tuple[Any, ...]:
+        return ()
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        return (self.body,)
+
+    @property
+    def n_switches(self) -> int:
+        return 0
+
+    def switches(self, at: Moment) -> Float[Array, " n"]:
+        return jnp.zeros(0)
+
+    def act(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, " nv"]:
+        X = one(at.X, at.layout.body_numbers[self.body])
+        dim, rows = X.dim, X.rows
+        F, T = jnp.zeros(dim), jnp.zeros(rows - dim)
+        if self.force is not None:
+            F = to_dim(_told(self.force, at, self.name), X)
+        if self.torque is not None:
+            given = jnp.atleast_1d(_told(self.torque, at, self.name))
+            T = jnp.concatenate([jnp.zeros(rows - dim - given.shape[0]), given])
+        if self.fixed_in == "body":
+            F = X.rotate(F)
+            T = T if dim == 2 else X.rotate(T)
+        p = X.apply(to_dim(self.point, X))
+        moment = (p[0] * F[1] - p[1] * F[0])[None] if dim == 2 else jnp.cross(p, F)
+        return at.push(self.body, jnp.concatenate([T + moment, F]))
+
+    def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
+        return jnp.zeros(())
+
+
+def _told(given: Any, at: Moment, name: str) -> Array:
+    value = given(at.t, at) if callable(given) else given
+    return jnp.stack([jnp.asarray(x, float) for x in value]) if isinstance(value, tuple | list) else jnp.asarray(value)

@@ -1,0 +1,190 @@
+"""Springs, dampers and actuators: forces along a coordinate or a gauge."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..._programs.precision import as_float
+from ..._programs.trees import as_function
+from ..gauge import AbstractGauge
+from .base import AbstractForce, Moment
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+
+
+class Spring(AbstractForce):
+    """A spring, with a damper beside it, along a coordinate or a gauge: of the length l it makes the tension
+    `stiffness (l - free_length) + preload + damping l'` (the joint force, stiffness and length of the thesis' OCPA).
+
+    **Arguments:**
+
+    - `on`: what it acts along: a coordinate by name (`"guide"`, the angle of a revolute for a torsion spring), a
+        gauge by name, or a gauge of its own: `Distance("s", "ground", "bob", (0.0, 1.0))` for a spring between points.
+    - `stiffness`: a number, or a function of the extension that gives the tension.
+    - `free_length`: where it is relaxed (an angle for a torsion spring).
+    - `damping`: a number, or a function of the rate that gives the tension.
+    - `preload`: a tension that is there in any position.
+    - `acts`: `"both"` ways; in `"tension"` only, like a rope; in `"compression"` only, like a buffer. Where it begins
+        to act is an event.
+
+    !!! Example
+
+        >>> Spring("guide", stiffness=1.5, free_length=70.0).name
+        'spring on guide'
+    """
+
+    name: str = eqx.field(static=True)
+    along: str | None = eqx.field(static=True)
+    gauge: AbstractGauge | None
+    stiffness: Float[Array, ""] | Callable
+    free_length: Float[Array, ""]
+    damping: Float[Array, ""] | Callable
+    preload: Float[Array, ""]
+    acts: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        on: str | AbstractGauge,
+        *,
+        stiffness: Any = 0.0,
+        free_length: Any = 0.0,
+        damping: Any = 0.0,
+        preload: Any = 0.0,
+        acts: str = "both",
+        name: str | None = None,
+    ):
+        self.along, self.gauge = (on, None) if isinstance(on, str) else (None, on)
+        self.name = name or f"spring on {on if isinstance(on, str) else on.name}"
+        self.stiffness = _law(stiffness, f"the stiffness of {self.name!r}")
+        self.free_length = as_float(free_length, f"the free length of {self.name!r}")
+        self.damping = _law(damping, f"the damping of {self.name!r}")
+        self.preload = as_float(preload, f"the preload of {self.name!r}")
+        if acts not in ("both", "tension", "compression"):
+            raise ValueError(f"`acts` of {self.name!r} must be 'both', 'tension' or 'compression', got {acts!r}")
+        self.acts = acts
+
+    @property
+    def on(self) -> str | AbstractGauge:
+        """What it acts along."""
+        return self.along if self.gauge is None else self.gauge  # pyright: ignore
+
+    @property
+    def needs(self) -> tuple[Any, ...]:
+        return (self.on,)
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def n_switches(self) -> int:
+        return int(self.acts != "both")
+
+    def switches(self, at: Moment) -> Float[Array, " n"]:
+        return (at.along(self.on)[0] - self.free_length)[None][: self.n_switches]
+
+    def _works(self, sides: Array) -> Array | float:
+        if self.acts == "both":
+            return 1.0
+        return jnp.where((sides[0] > 0) == (self.acts == "tension"), 1.0, 0.0)
+
+    def act(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, " nv"]:
+        length, row = at.along(self.on)
+        tension = _value(self.stiffness, length - self.free_length) + self.preload
+        tension = tension + _value(self.damping, jnp.sum(row * at.v))
+        return -tension * self._works(sides) * row
+
+    def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
+        x = at.along(self.on)[0] - self.free_length
+        if callable(self.stiffness):
+            stored = x * jnp.sum(_WEIGHTS / 2 * jax.vmap(self.stiffness)(x * (_NODES + 1) / 2))
+        else:
+            stored = self.stiffness * x**2 / 2
+        return (stored + self.preload * x) * self._works(sides)
+
+
+class Actuator(AbstractForce):
+    """A force along a coordinate or a gauge, as a function of (length, rate, time); positive where it lengthens the
+    gauge or turns the joint forward.
+
+    **Arguments:**
+
+    - `on`: as for a [`mbsjax.Spring`][].
+    - `function`: a number, or the force as a function of (length, rate, time).
+    - `switches`: functions of (length, rate, time). Where there are some, `function` gets a fourth argument, for
+        each of them whether it is positive. It must not look at their values itself: between events, where one of
+        them passes zero, it has to be smooth.
+
+    !!! Example
+
+        A gas that presses on a piston while it moves forward.
+
+        >>> gas = Actuator("piston", lambda x, v, t, on: -100.0 * on[0], switches=[lambda x, v, t: v])
+        >>> gas.n_switches
+        1
+    """
+
+    name: str = eqx.field(static=True)
+    along: str | None = eqx.field(static=True)
+    gauge: AbstractGauge | None
+    function: Callable | Float[Array, ""]
+    guards: tuple[Callable, ...]
+
+    def __init__(
+        self, on: str | AbstractGauge, function: Any, *, switches: Sequence[Callable] = (), name: str | None = None
+    ):
+        self.along, self.gauge = (on, None) if isinstance(on, str) else (None, on)
+        self.name = name or f"actuator on {on if isinstance(on, str) else on.name}"
+        zeros = [jnp.zeros(())] * 3
+        self.guards = tuple(as_function(f, *zeros) for f in switches)
+        if callable(function):
+            more = [jnp.zeros(len(self.guards), bool)] if self.guards else []
+            self.function = as_function(function, *zeros, *more)
+        else:
+            self.function = as_float(function, f"the force of {self.name!r}")
+
+    @property
+    def on(self) -> str | AbstractGauge:
+        """What it acts along."""
+        return self.along if self.gauge is None else self.gauge  # pyright: ignore
+
+    @property
+    def needs(self) -> tuple[Any, ...]:
+        return (self.on,)
+
+    @property
+    def bodies(self) -> tuple[str, ...]:
+        return ()
+
+    @property
+    def n_switches(self) -> int:
+        return len(self.guards)
+
+    def switches(self, at: Moment) -> Float[Array, " n"]:
+        length, row = at.along(self.on)
+        values = [jnp.asarray(f(length, jnp.sum(row * at.v), at.t), float).reshape(()) for f in self.guards]
+        return jnp.stack(values) if values else jnp.zeros(0)
+
+    def act(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, " nv"]:
+        length, row = at.along(self.on)
+        if not callable(self.function):
+            return self.function * row
+        rest = (sides > 0,) if self.guards else ()
+        return jnp.asarray(self.function(length, jnp.sum(row * at.v), at.t, *rest), float).reshape(()) * row
+
+    def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
+        return jnp.zeros(())
+
+
+def _law(given: Any, what: str) -> Any:
+    return as_function(given, jnp.zeros(())) if callable(given) else as_float(given, what)
+
+
+def _value(law: Any, x: Array) -> Any:
+    return law(x) if callable(law) else law * x

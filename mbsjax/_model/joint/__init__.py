@@ -1,0 +1,1 @@
+"""Joints, one kind a file: a pair, which says how two bodies move along each other, and its maker."""

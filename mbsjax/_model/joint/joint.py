@@ -1,0 +1,152 @@
+"""A joint: a kinematic pair between a frame on one body and a frame on another."""
+
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ... import frames
+from ..._numerics.groups import SE2, SE3, AbstractPose
+from ..._programs.custom_types import Matrix4
+from ..._programs.precision import as_float, is_concrete, numpy_of
+from ...frames import PlanarFrame
+from .base import AbstractPair, AbstractPlanarPair
+
+
+class Joint(eqx.Module):
+    """A pair between frame k- on `body_a` and frame k+ on `body_b`.
+
+    Made by [`mbsjax.Revolute`][] and its siblings. Every number in it is a leaf.
+
+    A frame may be given as
+
+    - nothing: the body's own frame;
+    - a pair of numbers: a point of the plane, axes parallel to the body's;
+    - [`mbsjax.at`][]`(x, y, angle)`: a frame in the plane;
+    - three numbers: a point in space, axes parallel to the body's;
+    - a 4x4 matrix, from [`mbsjax.frames`][].
+
+    `axis` turns frames given as points: it is the direction of the joint's axis in both
+    bodies. `start` is the estimate of the joint's coordinates that assembly begins from: what is given weighs, joints
+    without a start follow.
+    """
+
+    name: str = eqx.field(static=True)
+    body_a: str = eqx.field(static=True)
+    body_b: str = eqx.field(static=True)
+    pair: AbstractPair
+    frame_a: PlanarFrame | Matrix4
+    frame_b: PlanarFrame | Matrix4
+    start: Float[Array, " nq"]
+    given: bool = eqx.field(static=True)  # whether the start was
+
+    def __init__(
+        self,
+        name: str,
+        body_a: str,
+        body_b: str,
+        pair: AbstractPair,
+        frame_a: Any = None,
+        frame_b: Any = None,
+        *,
+        axis: Any = None,
+        start: Any = None,
+    ):
+        check_name(name, "a joint")
+        if body_a == body_b:
+            raise ValueError(f"joint {name!r} connects body {body_a!r} with itself")
+        self.name, self.body_a, self.body_b, self.pair = name, body_a, body_b, pair
+        self.frame_a = _frame(frame_a, axis, f"frame_a of joint {name!r}")
+        self.frame_b = _frame(frame_b, axis, f"frame_b of joint {name!r}")
+        self.given = start is not None
+        start = as_float(pair.rest if start is None else start, f"start of joint {name!r}")
+        start = jnp.asarray(numpy_of(start).atleast_1d(start))
+        if start.shape != (len(pair.rest),):
+            raise ValueError(f"start of joint {name!r} must hold {len(pair.rest)} number(s), got shape {start.shape}")
+        self.start = start
+
+    @property
+    def planar(self) -> bool:
+        """Whether this joint was described within the plane."""
+        return (
+            isinstance(self.pair, AbstractPlanarPair)
+            and isinstance(self.frame_a, PlanarFrame)
+            and isinstance(self.frame_b, PlanarFrame)
+        )
+
+    def phi(self, q: Any) -> Matrix4:
+        """The joint matrix phi_k(q_k) (2.2.3-6).
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> mbs.Prismatic("P", "ground", "slider").phi(0.5)[:3, 3].tolist()
+            [0.0, 0.0, 0.5]
+        """
+        return self.pair.phi(jnp.atleast_1d(as_float(q, f"q of joint {self.name!r}")))
+
+    def interlink(self, q: Any) -> Matrix4:
+        """The pose of `body_b` in `body_a`: A_ij = T_ik phi_k T_kj (2.2.3-9).
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> mbs.Prismatic("P", "ground", "slider").interlink(0.5)[:3, 3].tolist()
+            [0.5, 0.0, 0.0]
+        """
+        X_A, X_B = (self.placed(f, SE3).matrix() for f in (self.frame_a, self.frame_b))
+        return frames.compose(X_A, self.phi(q), frames.inverse(X_B))
+
+    def placed(self, frame: PlanarFrame | Matrix4, group: type[AbstractPose]) -> AbstractPose:
+        """One of this joint's frames in the algebra of the mechanism."""
+        if isinstance(frame, PlanarFrame):
+            if group is SE2:
+                return SE2.of(frame)
+            lift = self.pair.lift if isinstance(self.pair, AbstractPlanarPair) else jnp.eye(4)
+            return SE3.of(frames.compose(frames.embed(frame), jnp.asarray(lift)))
+        return SE3.of(frame)
+
+
+def check_name(name: Any, what: str) -> None:
+    if not isinstance(name, str) or not name or "." in name:
+        raise ValueError(f"the name of {what} must be a text without dots, got {name!r}")
+
+
+def _frame(given: Any, axis: Any, what: str) -> PlanarFrame | Matrix4:
+    if isinstance(given, PlanarFrame):
+        if axis is not None:
+            raise ValueError(f"{what} already has its axes: give it as a point, or leave out `axis`")
+        return given
+    axis = None if axis is None else as_float(axis, f"the axis of {what}")
+    if given is None:
+        given = (0.0, 0.0) if axis is None or axis.shape == (2,) else (0.0, 0.0, 0.0)
+    array = as_float(given, what)
+    if array.shape == (4, 4):
+        if axis is not None:
+            raise ValueError(f"{what} already has its axes: give it as a point, or leave out `axis`")
+        return _checked_pose(array, what)
+    if array.shape not in ((2,), (3,)) or (axis is not None and axis.shape != array.shape):
+        raise ValueError(
+            f"{what} must be a pair or a triple of numbers (with `axis` of the same length), "
+            f"a frame made by at(x, y, angle), or a 4x4 matrix, got {given!r}"
+        )
+    if array.shape == (3,):
+        return frames.from_axis(array, (0.0, 0.0, 1.0) if axis is None else axis, what=what)
+    xp = numpy_of(array, axis)
+    angle = 0.0 * xp.asarray(array)[0]
+    if axis is not None:
+        frames.check_length(axis, f"the axis of {what}")
+        angle = xp.arctan2(*xp.asarray(axis)[::-1])
+    return PlanarFrame(*(jnp.asarray(x) for x in (*xp.asarray(array), angle)))
+
+
+def _checked_pose(X: Matrix4, what: str) -> Matrix4:
+    if is_concrete(X):
+        R, bottom = X[:3, :3], X[3]
+        skew = float(jnp.max(jnp.abs(R @ R.T - jnp.eye(3))))
+        if skew > 1e-6 or float(jnp.linalg.det(R)) < 0 or bottom.tolist() != [0.0, 0.0, 0.0, 1.0]:
+            raise ValueError(
+                f"{what} is not a right-handed pose: its axes miss being perpendicular units by {skew:.1e}"
+            )
+    return X

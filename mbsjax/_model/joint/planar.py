@@ -1,0 +1,66 @@
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..._numerics.groups import SE2
+from ...frames import PlanarFrame
+from .base import KEEP, AbstractPlanarPair
+from .joint import Joint
+
+
+class PlanarPair(AbstractPlanarPair):
+    coordinates: ClassVar[tuple[str, ...]] = ("angle", "x", "y")
+    lengths: ClassVar[tuple[bool, ...]] = (False, True, True)
+    lift: ClassVar[np.ndarray] = KEEP
+
+    def planar(self, q: Float[Array, "3"]) -> SE2:
+        return SE2.of(PlanarFrame(q[1], q[2], q[0]))
+
+
+class PinSlotPair(AbstractPlanarPair):
+    coordinates: ClassVar[tuple[str, ...]] = ("angle", "travel")
+    lengths: ClassVar[tuple[bool, ...]] = (False, True)
+    lift: ClassVar[np.ndarray] = KEEP
+
+    def planar(self, q: Float[Array, "2"]) -> SE2:
+        return SE2.of(PlanarFrame(q[1], 0 * q[0], q[0]))
+
+
+def Planar(
+    name: str, body_a: str, body_b: str, frame_a: Any = None, frame_b: Any = None, *, start: Any = None
+) -> Joint:
+    """Free motion in a plane: angle, x, y (A.1-21).
+
+    The entries of (A.1-22) at (1,4) and (2,4) are +q3 and -q2. A planar mechanism uses this joint
+    for a body that nothing else connects.
+
+    !!! Example
+
+        >>> Planar("float", "ground", "plate").phi((0.0, 1.0, 2.0))[:2, 3].tolist()
+        [1.0, 2.0]
+    """
+    return Joint(name, body_a, body_b, PlanarPair(), frame_a, frame_b, start=start)
+
+
+def PinSlot(
+    name: str,
+    body_a: str,
+    body_b: str,
+    frame_a: Any = None,
+    frame_b: Any = None,
+    *,
+    axis: Any = None,
+    start: Any = None,
+) -> Joint:
+    """A pin of `body_b` in a straight slot of `body_a` along x: angle and travel.
+
+    Haug's planar revolute-translational composite joint (3.3.17): the distance of the slot from a
+    point is part of the frame. With `axis`, a direction in the plane, the slot runs along it.
+
+    !!! Example
+
+        >>> PinSlot("slot", "arm", "slider").phi((0.0, 0.7))[0, 3].item()
+        0.7
+    """
+    return Joint(name, body_a, body_b, PinSlotPair(), frame_a, frame_b, axis=axis, start=start)

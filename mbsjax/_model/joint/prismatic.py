@@ -1,0 +1,45 @@
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..._numerics.groups import SE2
+from .base import AbstractPlanarPair
+from .joint import Joint
+
+
+class PrismaticPair(AbstractPlanarPair):
+    coordinates: ClassVar[tuple[str, ...]] = ("travel",)
+    lengths: ClassVar[tuple[bool, ...]] = (True,)
+    # the axes y, z, x of the frame in the plane become x, y, z of the frame in space
+    lift: ClassVar[np.ndarray] = np.eye(4)[[2, 0, 1, 3]]
+    screws: ClassVar[np.ndarray] = np.array([[0.0], [1.0], [0.0]])
+
+    def planar(self, q: Float[Array, "1"]) -> SE2:
+        zero = jnp.zeros_like(q[0])
+        return SE2(zero + 1, zero, q[0], zero, zero)
+
+
+def Prismatic(
+    name: str,
+    body_a: str,
+    body_b: str,
+    frame_a: Any = None,
+    frame_b: Any = None,
+    *,
+    axis: Any = None,
+    start: Any = None,
+) -> Joint:
+    """A slide: one travel, along z of a frame in space, along x of a frame in the plane (2.3.3-3).
+
+    (2.3.3-4) as printed has its 1 at (2,4); it belongs at (3,4). Frames, `axis` and `start` as in
+    [`mbsjax.Joint`][].
+
+    !!! Example
+
+        >>> guide = Prismatic("guide", "ground", "follower", axis=(0.0, 1.0))
+        >>> guide.interlink(0.25)[:3, 3].round(12).tolist()
+        [0.0, 0.25, 0.0]
+    """
+    return Joint(name, body_a, body_b, PrismaticPair(), frame_a, frame_b, axis=axis, start=start)

@@ -1,0 +1,42 @@
+from typing import Any, ClassVar
+
+import numpy as np
+from jaxtyping import Array, Float
+
+from ..._numerics.groups import SE2
+from ...frames import PlanarFrame
+from .base import KEEP, AbstractPlanarPair
+from .joint import Joint
+
+
+class RevolutePair(AbstractPlanarPair):
+    coordinates: ClassVar[tuple[str, ...]] = ("angle",)
+    lengths: ClassVar[tuple[bool, ...]] = (False,)
+    lift: ClassVar[np.ndarray] = KEEP
+    screws: ClassVar[np.ndarray] = np.array([[1.0], [0.0], [0.0]])
+
+    def planar(self, q: Float[Array, "1"]) -> SE2:
+        zero = 0 * q[0]
+        return SE2.of(PlanarFrame(zero, zero, q[0]))
+
+
+def Revolute(
+    name: str,
+    body_a: str,
+    body_b: str,
+    frame_a: Any = None,
+    frame_b: Any = None,
+    *,
+    axis: Any = None,
+    start: Any = None,
+) -> Joint:
+    """A hinge about z: one angle, continuous over many turns (2.3.3-1).
+
+    Frames, `axis` and `start` as in [`mbsjax.Joint`][].
+
+    !!! Example
+
+        >>> Revolute("O", "ground", "crank").phi(0.0).diagonal().tolist()
+        [1.0, 1.0, 1.0, 1.0]
+    """
+    return Joint(name, body_a, body_b, RevolutePair(), frame_a, frame_b, axis=axis, start=start)

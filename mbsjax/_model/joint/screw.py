@@ -1,0 +1,79 @@
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ... import frames
+from ..._programs.precision import as_float, is_concrete
+from .base import AbstractFlatPair
+from .joint import Joint
+
+
+class ScrewPair(AbstractFlatPair):
+    lead: Float[Array, ""]
+
+    coordinates: ClassVar[tuple[str, ...]] = ("travel",)
+    lengths: ClassVar[tuple[bool, ...]] = (True,)
+
+    def phi(self, q: Float[Array, "1"]) -> Float[Array, "4 4"]:
+        return helix(2 * jnp.pi * q[0] / self.lead, q[0])
+
+
+class CylindricalPair(AbstractFlatPair):
+    coordinates: ClassVar[tuple[str, ...]] = ("angle", "travel")
+    lengths: ClassVar[tuple[bool, ...]] = (False, True)
+
+    def phi(self, q: Float[Array, "2"]) -> Float[Array, "4 4"]:
+        return helix(q[0], q[1])
+
+
+def helix(angle: Float[Array, ""], travel: Float[Array, ""]) -> Float[Array, "4 4"]:
+    """A turn about z and a travel along it."""
+    turn = frames.embed(frames.PlanarFrame(0 * angle, 0 * angle, angle))
+    return turn.at[2, 3].set(travel)
+
+
+def Screw(
+    name: str,
+    body_a: str,
+    body_b: str,
+    frame_a: Any = None,
+    frame_b: Any = None,
+    *,
+    lead: Any,
+    axis: Any = None,
+    start: Any = None,
+) -> Joint:
+    """A screw along z: one travel, with a turn for every `lead` (A.1-2, whose last entry is 1).
+
+    Its twist has 2 pi / lead where (A.1-5) prints 2 pi / q. A negative lead is a left-hand thread.
+
+    !!! Example
+
+        >>> Screw("vice", "ground", "jaw", lead=0.004).phi(0.004)[2, 3].item()
+        0.004
+    """
+    lead = as_float(lead, f"the lead of screw {name!r}")
+    if is_concrete(lead) and not bool(lead != 0):
+        raise ValueError(f"the lead of screw {name!r} must not be zero")
+    return Joint(name, body_a, body_b, ScrewPair(lead), frame_a, frame_b, axis=axis, start=start)
+
+
+def Cylindrical(
+    name: str,
+    body_a: str,
+    body_b: str,
+    frame_a: Any = None,
+    frame_b: Any = None,
+    *,
+    axis: Any = None,
+    start: Any = None,
+) -> Joint:
+    """An angle about z and a travel along it (A.1-7).
+
+    !!! Example
+
+        >>> Cylindrical("sleeve", "rod", "collar").phi((0.0, 2.0))[2, 3].item()
+        2.0
+    """
+    return Joint(name, body_a, body_b, CylindricalPair(), frame_a, frame_b, axis=axis, start=start)

@@ -1,0 +1,1 @@
+"""Which dimensions would do better: tasks, goals and conditions, searches, robust designs."""

@@ -1,0 +1,1 @@
+"""Which dimensions matter: studies, distributions, derivatives, sampling, campaigns, allocation, the report."""

@@ -1,0 +1,197 @@
+"""Sampling: Monte Carlo, Latin hypercubes, Sobol sequences, and importance sampling for rare rejects."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from .._programs.progress import bar
+from .._programs.trees import lasting
+from .evaluate import CHUNK, joined, spread
+from .sampler import AbstractSampler, Random, counts, sampler
+from .study import Evaluation, Study
+from .tally import Tally
+from .worst_case import DesignPoint
+
+
+class Sample(eqx.Module):
+    """Samples of a study.
+
+    - `values`: one row for each sample, in the order of `study.columns`; NaN where there is none.
+    - `kind`: the class of each, a number of [`mbsjax.CLASSES`][].
+    - `sequence`: a number that stands for its sequence of contact events.
+    - `tally`: the statistics, an [`mbsjax.Tally`][].
+    """
+
+    study: Study
+    sampler: AbstractSampler
+    found: Evaluation
+    tally: Tally = eqx.field(static=True)
+
+    @property
+    def values(self) -> np.ndarray:
+        return self.found.values
+
+    @property
+    def kind(self) -> np.ndarray:
+        return self.found.kind
+
+    @property
+    def sequence(self) -> np.ndarray:
+        return self.found.sequence
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        """All values of a measure."""
+        return self.values[:, self.study.slices[name]]
+
+    def dimensions(self, index: Any) -> np.ndarray:
+        """The dimensions of samples, by their numbers: they are made anew, not stored."""
+        numbers = np.atleast_1d(np.arange(len(self.kind))[index])
+        return np.asarray(_each(Drawn(self.study, self.sampler), jnp.asarray(numbers)))
+
+    def outcome(self, index: int) -> Any:
+        """What the model gives for sample number `index`: to look at an example."""
+        return self.study.outcome(jnp.asarray(self.dimensions(index)[0]))
+
+    def quantile(self, name: str, p: Any) -> np.ndarray:
+        """Quantiles of the finite values of a measure."""
+        x = self[name]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # where no sample has a value, NaN
+            return np.nanquantile(np.where(np.isfinite(x), x, np.nan), np.asarray(p, float), axis=0)
+
+    def regression(self, name: str) -> "Regression":
+        """Slopes of a measure in all dimensions, as the samples have it: where derivatives at the mean dimensions do
+        not tell the whole, or are not to be had. From the samples that go through the nominal sequence of contacts, or,
+        where these are too few, from all that have a value."""
+        y, d = self[name], len(self.study.names)
+        if y.ndim > 1:
+            raise ValueError(f"the measure {name!r} is a row of numbers, not one")
+        used = np.flatnonzero(np.isfinite(y) & (self.kind == 0))
+        if len(used) < 4 * d:
+            used = np.flatnonzero(np.isfinite(y))
+        if len(used) < 2 * d:
+            raise ValueError(f"{len(used)} samples with a value of {name!r} are too few for {d} dimensions")
+        x = self.dimensions(used) - np.asarray(self.study.mean)
+        X, y = np.c_[np.ones(len(used)), x], y[used]
+        slopes, *_ = np.linalg.lstsq(X, y, rcond=None)
+        left = y - X @ slopes
+        spread = np.linalg.pinv(X.T @ X) * (left @ left) / (len(used) - d - 1)
+        explained = 1 - left.var() / y.var() if y.var() > 0 else 1.0
+        return Regression(slopes[1:], np.sqrt(np.diag(spread))[1:], float(explained), len(used))
+
+    def passage(self, name: str) -> np.ndarray:
+        """Along a stroke: the part of the samples that have left their limits, or stopped, up to each place."""
+        at = self.study.slices[name]
+        x, lower, upper = self[name], np.asarray(self.study.lower)[at], np.asarray(self.study.upper)[at]
+        out = ~((x >= lower) & (x <= upper))
+        return np.maximum.accumulate(out.reshape(len(out), -1), axis=1).mean(0)
+
+
+def monte_carlo(
+    study: Study, n: int, *, seed: int = 0, method: str = "random", chunk: int = CHUNK, progress: bool = False
+) -> Sample:
+    """Samples a study: every sample in one vectorised program, on all devices there are.
+
+    Every sample is counted: those that cannot be assembled, jam, come out on another branch or go through another
+    sequence of contacts are classes of their own.
+
+    **Arguments:**
+
+    - `study`, `n`: what, and how many.
+    - `seed`: samples are a function of the seed and their number alone.
+    - `method`: `"random"`, `"latin"` for Latin hypercubes or `"sobol"` for scrambled Sobol sequences, of which a power
+        of two is best; these two in 16 independent groups, which standard errors come from.
+    - `chunk`: how many samples a device runs at once. The last bits of the values may depend on it.
+    - `progress`: whether to show a progress bar.
+
+    **Returns:** an [`mbsjax.Sample`][]. For more samples than fit into memory, or one go, see [`mbsjax.campaign`][].
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> study = mbs.Study(lambda p: p, {"a": 2.0}, {"a": mbs.Uniform(1.0)}, {"square": lambda p: p["a"] ** 2},
+        ...                   limits={"square": (None, 4.0)})
+        >>> sample = mbs.monte_carlo(study, 4096, method="sobol")
+        >>> float(sample.tally.mean[0].round(3)), sample.tally.rejects["square"][0]
+        (4.333, 0.5)
+    """
+    n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
+    plan = sampler(method, n, len(study.names), seed)
+    tally = Tally(study, plan.groups, method == "random")
+    parts = []
+    with bar(n, progress) as shown:
+        for index, found in spread(study, Drawn(study, plan), n, chunk):
+            tally.add(index, plan.group(index), *found)
+            parts.append(found)
+            shown.update(len(index))
+    return Sample(study, plan, joined(parts), tally)
+
+
+class Regression(NamedTuple):
+    """Slopes of a measure from samples, their standard errors, the part of its variance that they explain, and how many
+    samples they come from."""
+
+    slopes: np.ndarray
+    errors: np.ndarray
+    explained: float
+    samples: int
+
+
+class Rare(NamedTuple):
+    """A probability from importance sampling: its value, its standard error, and the samples it took."""
+
+    probability: float
+    error: float
+    samples: int
+
+
+def importance(study: Study, point: DesignPoint, n: int, *, seed: int = 0, chunk: int = CHUNK) -> Rare:
+    """The probability of breaking a limit, from samples about the design point that [`mbsjax.form`][] found for it:
+    for rejects of a few ppm, which plain sampling would hardly meet. A sample without a value counts as a reject.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> study = mbs.Study(lambda p: p, {"a": 0.0}, {"a": mbs.Normal(sigma=1.0)}, {"a": lambda p: p["a"]},
+        ...                   limits={"a": (None, 5.0)})
+        >>> rare = mbs.importance(study, mbs.form(study)[0], 4096)
+        >>> abs(rare.probability - 2.8665e-7) < 3 * rare.error < 5e-8
+        True
+    """
+    n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
+    if not point.converged:
+        raise ValueError(f"the design point of {point.value!r} at its {point.side} limit was not found")
+    center = jnp.asarray(point.scores)
+    plan = Random(jax.random.key(seed), center)
+    k = study.columns.index(point.value)
+    total = square = 0.0
+    for index, found in spread(study, Drawn(study, plan), n, chunk):
+        y = found.values[:, k]
+        good = y >= point.limit if point.side == "lower" else y <= point.limit
+        u = np.asarray(_each(plan.scores, jnp.asarray(index)))
+        weight = np.where(good, 0.0, np.exp(-u @ point.scores + point.scores @ point.scores / 2))
+        total, square = total + weight.sum(), square + (weight**2).sum()
+    p = total / n
+    never = np.exp(-(point.beta**2) / 2) / n  # what was never met is not impossible
+    return Rare(float(p), float(max(np.sqrt(max(square / n - p**2, 0.0) / n), never)), n)
+
+
+class Drawn(eqx.Module):
+    """The dimensions of samples, by their numbers."""
+
+    study: Study
+    sampler: AbstractSampler
+
+    def __call__(self, index: Array) -> Array:
+        return self.study.dimensions(self.sampler.scores(index))
+
+
+@lasting
+def _each(f: Callable, index: Array) -> Array:
+    return jax.vmap(f)(index)
