@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import frames as frames, plots as plots
 from ._dynamics.outcome import CLASSES as CLASSES
+from ._dynamics.outputs import Stats as Stats
 from ._dynamics.reaction import Reaction as Reaction
-from ._dynamics.solution import ContactForce as ContactForce, Log as Log, Solution as Solution, Stats as Stats
+from ._dynamics.solution import ContactForce as ContactForce, Solution as Solution
 from ._dynamics.state import State as State, state as state
 from ._dynamics.statics import (
     Efforts as Efforts,
@@ -15,6 +16,8 @@ from ._dynamics.statics import (
     inverse_dynamics as inverse_dynamics,
     linearise as linearise,
 )
+from ._events.kinds import EVENTS as EVENTS
+from ._events.log import Event as Event, Events as Events, Log as Log
 from ._events.results import RESULTS as RESULTS
 from ._events.trigger import Trigger as Trigger
 from ._files.dxf import read_dxf as read_dxf
@@ -32,9 +35,7 @@ from ._kinematics.mobility import (
     mobility as mobility,
     partition as partition,
 )
-from ._kinematics.modes import EVENTS as EVENTS
 from ._kinematics.motion import Motion as Motion, kinematics as kinematics
-from ._kinematics.replay import Event as Event, Events as Events
 from ._kinematics.track import ContactTrack as ContactTrack, Track as Track
 from ._model.body import Body as Body, inertia_matrix as inertia_matrix
 from ._model.cam import (

@@ -6,9 +6,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from .._events.kinds import EVENTS
 from .._events.results import RESULTS
 from .._kinematics.assembly import Assembly
-from .._kinematics.modes import EVENTS
 from .._kinematics.motion import Motion
 from .solution import Solution
 from .statics import Equilibrium

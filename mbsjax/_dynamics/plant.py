@@ -13,7 +13,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float
 
 from .._kinematics.drive import Problem
 from .._kinematics.system import drifting, second
@@ -27,22 +27,7 @@ from .._numerics.linalg import saddle, shortest, symmetric
 from .._programs.precision import numpy_of
 from .._programs.trees import Function, as_function, once
 from .inertia import AbstractInertia, inertia, turned
-
-
-class Stance(NamedTuple):
-    """Which contacts are active and where, and on which sides the switches are."""
-
-    on: Bool[Array, "c *lanes"]
-    e1: Int[Array, "c *lanes"]  # the elements of each contact
-    e2: Int[Array, "c *lanes"]
-    s1: Float[Array, "c *lanes"]  # and where on them it was last
-    s2: Float[Array, "c *lanes"]
-    approach: Float[Array, "c *lanes"]  # the speed at which each contact closed
-    side: Float[Array, "n *lanes"]  # the signs of the switches: of the forces, then of the triggers
-
-    @property
-    def where(self) -> tuple[Array, ...]:
-        return self.e1, self.e2, self.s1, self.s2
+from .mode import Mode
 
 
 class Frame(NamedTuple):
@@ -128,9 +113,9 @@ class Plant(eqx.Module):
         sizes = system.row_sizes(self.problem.gauges)
         return jnp.concatenate([sizes, jnp.broadcast_to(system.size, (c, *system.size.shape))])
 
-    def idle(self, stance: Stance) -> Float[Array, "m *lanes"]:
+    def idle(self, mode: Mode) -> Float[Array, "m *lanes"]:
         """Ones for the rows of open contacts."""
-        opened = 1.0 - pick(stance.on, np.flatnonzero(self.rigid)).astype(float)
+        opened = 1.0 - pick(mode.active, np.flatnonzero(self.rigid)).astype(float)
         m = self.problem.system.row_sizes(self.problem.gauges).shape[0]
         return jnp.concatenate([jnp.zeros((m, *opened.shape[1:])), opened])
 
@@ -160,10 +145,10 @@ class Plant(eqx.Module):
         planes = system.planes(X) if self.laws else ()
         return Frame(q, X, S, C, drift, r, planes, none, (none, none), S[:0], I, M), chords
 
-    def _held(self, frame: Frame, stance: Stance, wrenches: Array, met: Any) -> Frame:
+    def _held(self, frame: Frame, mode: Mode, wrenches: Array, met: Any) -> Frame:
         """The position with its contacts."""
         rigid = np.flatnonzero(self.rigid)
-        on = pick(stance.on, rigid)
+        on = pick(mode.active, rigid)
         slopes = self.problem.system.slopes(wrenches, frame.S)
         return frame._replace(
             C=jnp.concatenate([frame.C, jnp.where(on[:, None], pick(slopes, rigid), 0.0)]),
@@ -175,23 +160,23 @@ class Plant(eqx.Module):
         )
 
     @once
-    def touching(self, frame: Frame, stance: Stance) -> Frame:
-        """The same position with its contacts in another stance."""
+    def touching(self, frame: Frame, mode: Mode) -> Frame:
+        """The same position with its contacts in another mode."""
         if not self.laws:
             return frame
         m = self.problem.system.row_sizes(self.problem.gauges).shape[0]
         bare = frame._replace(C=frame.C[:m], drift=frame.drift[:m], residual=frame.residual[:m])
-        return self._held(bare, stance, *self.problem.system.wrenches(frame.planes, stance))
+        return self._held(bare, mode, *self.problem.system.wrenches(frame.planes, mode))
 
-    def frame(self, q: Array, t: Array, stance: Stance) -> Frame:
+    def frame(self, q: Array, t: Array, mode: Mode) -> Frame:
         """A position."""
-        return self.touching(self._placed(self.problem.place(q, t), t)[0], stance)
+        return self.touching(self._placed(self.problem.place(q, t), t)[0], mode)
 
-    def solver(self, frame: Frame, stance: Stance, contacts: bool = True):
+    def solver(self, frame: Frame, mode: Mode, contacts: bool = True):
         """The map from forces on the freedoms that are not driven, and what the rows are to be, to their
         accelerations (or from momenta to velocities), and multipliers. Without contacts, loops and gauges only."""
         u, D, rows = self.problem.unknown, self.columns, self.row_sizes
-        M, C, idle = pick(pick(frame.M, u), u, 1) * D[:, None] * D[None], pick(frame.C, u, 1), self.idle(stance)
+        M, C, idle = pick(pick(frame.M, u), u, 1) * D[:, None] * D[None], pick(frame.C, u, 1), self.idle(mode)
         m = rows.shape[0] - int(self.rigid.sum())
         # rows of a long chain of loops say little; those of contacts share a load, the noisier the harder they are
         soft = np.where(np.arange(rows.shape[0]) < m, 1e-11, 1e-9)
@@ -207,19 +192,19 @@ class Plant(eqx.Module):
         return solution
 
     @once
-    def project(self, q: Array, t: Array, stance: Stance) -> Array:
+    def project(self, q: Array, t: Array, mode: Mode) -> Array:
         """q put back on the constraints, by one Newton step: good where it is off by an integration error."""
-        frame = self.frame(self.problem.system.retract(q, jnp.zeros((len(self.names[0]), *t.shape))), t, stance)
-        return self.problem.system.retract(frame.q, self.way_back(frame.C, frame.residual, stance))
+        frame = self.frame(self.problem.system.retract(q, jnp.zeros((len(self.names[0]), *t.shape))), t, mode)
+        return self.problem.system.retract(frame.q, self.way_back(frame.C, frame.residual, mode))
 
-    def way_back(self, C: Array, r: Array, stance: Stance) -> Array:
+    def way_back(self, C: Array, r: Array, mode: Mode) -> Array:
         """The shortest move of the freedoms onto the constraints, where their rows are C and their residuals r."""
         if C.shape[0] == 0:
             return jnp.zeros((len(self.names[0]), *r.shape[1:]))
         u, D, rows = self.problem.unknown, self.columns, self.row_sizes
         J = pick(C, u, 1) * D[None] / rows[:, None]
         J = jax.lax.stop_gradient(J)
-        y = shortest(J, self.idle(stance), self._pattern[1])((r / rows)[:, None])[:, 0]
+        y = shortest(J, self.idle(mode), self._pattern[1])((r / rows)[:, None])[:, 0]
         return self.spread(-y * D, jnp.zeros((len(self.problem.columns), *r.shape[1:])))
 
     # motion -----------------------------------------------------------------------------------------------------------
@@ -234,15 +219,15 @@ class Plant(eqx.Module):
         system = self.problem.system
         return Moment(t, q, v, X, S, system.gauges, system.layout, self.names)
 
-    def _each_force(self, method, t: Array, frame: Frame, v: Array, stance: Stance, zero: Array) -> Array:
+    def _each_force(self, method, t: Array, frame: Frame, v: Array, mode: Mode, zero: Array) -> Array:
         at, total, begin = self.moment(t, frame.q, v, frame.X, frame.S), zero, 0
         for force in self.forces:
-            sides = stance.side[begin : begin + force.n_switches]
+            sides = mode.signs[begin : begin + force.n_switches]
             total = total + lanewise(lambda f, at, sides: method(f, at, sides), t.ndim)(force, at, sides)
             begin += force.n_switches
         return total
 
-    def compliant(self, frame: Frame, rates: Array, stance: Stance) -> Array:
+    def compliant(self, frame: Frame, rates: Array, mode: Mode) -> Array:
         """The forces of the compliant contacts; zero for the others."""
         lanes = rates.ndim - 1
         forces = []
@@ -251,8 +236,8 @@ class Plant(eqx.Module):
                 forces.append(jnp.zeros_like(rates[k]))
                 continue
             call = lanewise(lambda law, *args: law.force(*args), lanes)
-            value = call(law, -frame.gaps[k], -rates[k], stance.approach[k])
-            forces.append(jnp.where(stance.on[k], value, 0.0))
+            value = call(law, -frame.gaps[k], -rates[k], mode.approach[k])
+            forces.append(jnp.where(mode.active[k], value, 0.0))
         return jnp.stack(forces) if forces else rates
 
     def velocity(self, frame: Frame, solve, p: Array, t: Array) -> Array:
@@ -263,12 +248,12 @@ class Plant(eqx.Module):
         held = jnp.sum(pick(frame.C, driven, 1) * v_d[None], 1) + frame.drift
         return self.spread(solve((p - across)[:, None], -held[:, None])[0][:, 0], v_d)
 
-    def tangent(self, frame: Frame, stance: Stance, change: Array) -> Array:
+    def tangent(self, frame: Frame, mode: Mode, change: Array) -> Array:
         """A small change of the momenta without what `velocity` takes away, the impulses of the constraints."""
         if frame.C.shape[0] == 0:
             return change
         u = self.problem.unknown
-        v, _ = self.solver(frame, stance)(change[:, None], jnp.zeros((frame.C.shape[0], 1, *change.shape[1:])))
+        v, _ = self.solver(frame, mode)(change[:, None], jnp.zeros((frame.C.shape[0], 1, *change.shape[1:])))
         return jnp.sum(pick(pick(frame.M, u), u, 1) * v[None, :, 0], 1)
 
     def momentum(self, frame: Frame, v: Array) -> Array:
@@ -276,7 +261,7 @@ class Plant(eqx.Module):
         return jnp.sum(pick(frame.M, self.problem.unknown) * v[None], 1)
 
     @once
-    def instant(self, t: Array, q: Array, p: Array, stance: Stance) -> Instant:
+    def instant(self, t: Array, q: Array, p: Array, mode: Mode) -> Instant:
         """Velocities, accelerations, forces and the canonical right-hand side."""
         problem, system, lanes = self.problem, self.problem.system, t.ndim
         u, driven = problem.unknown, np.array(problem.columns, dtype=int)
@@ -284,9 +269,9 @@ class Plant(eqx.Module):
         frame, chords = self._placed(q, t)
         carried: Any = None
         if self.laws:
-            wrenches, carried, met = jax.linearize(lambda P: system.wrenches(P, stance), frame.planes, has_aux=True)
-            frame = self._held(frame, stance, wrenches, met)
-        solve = self.solver(frame, stance)
+            wrenches, carried, met = jax.linearize(lambda P: system.wrenches(P, mode), frame.planes, has_aux=True)
+            frame = self._held(frame, mode, wrenches, met)
+        solve = self.solver(frame, mode)
         v = self.velocity(frame, solve, p, t)
         a_d = self.driven(t)[1]
 
@@ -303,7 +288,7 @@ class Plant(eqx.Module):
             moving = lambda P, V: lanewise(jax.vmap(lambda P, V: P.carried(V)), lanes)(P, V)
             turning = carried((moving(frame.planes[0], V_a), moving(frame.planes[1], V_b)))
             bends = jnp.sum(turning * (V_b - V_a) + wrenches * (A_b - A_a), 1)
-            curves.append(jnp.where(pick(stance.on, rigid), pick(bends, rigid), 0.0))
+            curves.append(jnp.where(pick(mode.active, rigid), pick(bends, rigid), 0.0))
         h = frame.inertia.momentum(V)
         h_dot = frame.inertia.momentum(A) + turned(V, h)
         wrench = frame.inertia.weight(self.gravity)
@@ -313,9 +298,9 @@ class Plant(eqx.Module):
             return jnp.sum(paths[None] * x[:, :, None], 1)
 
         load = jnp.sum(frame.S * onto(wrench), 0)
-        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, v, stance, load)
+        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, v, mode, load)
         rates = jnp.sum(frame.slopes * v[None], 1)
-        press = self.compliant(frame, rates, stance)
+        press = self.compliant(frame, rates, mode)
         load = load + jnp.sum(frame.slopes * press[:, None], 0)
         bias = jnp.sum(frame.S * onto(h_dot), 0)
         across = jnp.sum(pick(frame.M, driven, 1) * a_d[None], 1)
@@ -354,21 +339,21 @@ class Plant(eqx.Module):
             found.append(lanewise(curve, t.ndim)(system.gauges[i], tuple(x[k] for x in aims), moving))
         return found
 
-    def energies(self, t: Array, frame: Frame, v: Array, stance: Stance) -> tuple[Array, Array]:
+    def energies(self, t: Array, frame: Frame, v: Array, mode: Mode) -> tuple[Array, Array]:
         """Kinetic and potential energy (of one lane)."""
         kinetic = jnp.sum(v * jnp.sum(frame.M * v[None], 1)) / 2
         weight = -jnp.sum(frame.inertia.moment * self.gravity[:, None])
-        return kinetic, self._each_force(lambda f, at, sides: f.potential(at, sides), t, frame, v, stance, weight)
+        return kinetic, self._each_force(lambda f, at, sides: f.potential(at, sides), t, frame, v, mode, weight)
 
-    def rest_load(self, t: Array, frame: Frame, stance: Stance) -> Array:
+    def rest_load(self, t: Array, frame: Frame, mode: Mode) -> Array:
         """The forces on all freedoms that would act if all stood still (of one lane)."""
         paths, still = self.problem.system.layout.paths, jnp.zeros(len(self.names[0]))
         weight = jnp.sum(paths[None] * frame.inertia.weight(self.gravity)[:, :, None], 1)
         load = jnp.sum(frame.S * weight, 0)
-        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, still, stance, load)
-        return load + self.compliant(frame, jnp.zeros_like(frame.gaps), stance) @ frame.slopes
+        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, still, mode, load)
+        return load + self.compliant(frame, jnp.zeros_like(frame.gaps), mode) @ frame.slopes
 
-    def steady_load(self, t: Array, frame: Frame, stance: Stance) -> Array:
+    def steady_load(self, t: Array, frame: Frame, mode: Mode) -> Array:
         """The forces on all freedoms, those of inertia among them, if those that are not driven stood still while the
         drivers go on (of one lane)."""
         system, driven = self.problem.system, np.array(self.problem.columns, dtype=int)
@@ -380,15 +365,15 @@ class Plant(eqx.Module):
         V, A = (jnp.sum(paths * (x * v)[:, None], 2) for x in (frame.S, S_dot))
         push = frame.inertia.weight(self.gravity) - frame.inertia.momentum(A) - turned(V, frame.inertia.momentum(V))
         load = jnp.sum(frame.S * jnp.sum(paths[None] * push[:, :, None], 1), 0) - frame.M[:, driven] @ a_d
-        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, v, stance, load)
-        return load + self.compliant(frame, frame.slopes @ v, stance) @ frame.slopes
+        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, v, mode, load)
+        return load + self.compliant(frame, frame.slopes @ v, mode) @ frame.slopes
 
-    def static_press(self, t: Array, frame: Frame, stance: Stance) -> Array:
+    def static_press(self, t: Array, frame: Frame, mode: Mode) -> Array:
         """The normal forces that would hold if all stood still (3.6.2; of one lane)."""
         rigid = np.flatnonzero(self.rigid)
-        load = self.rest_load(t, frame, stance)
-        soft = self.compliant(frame, jnp.zeros_like(frame.gaps), stance)
-        _, lam = self.solver(frame, stance)(load[self.problem.unknown][:, None], jnp.zeros((frame.C.shape[0], 1)))
+        load = self.rest_load(t, frame, mode)
+        soft = self.compliant(frame, jnp.zeros_like(frame.gaps), mode)
+        _, lam = self.solver(frame, mode)(load[self.problem.unknown][:, None], jnp.zeros((frame.C.shape[0], 1)))
         return soft.at[rigid].set(lam[lam.shape[0] - len(rigid) :, 0])
 
     def switches(self, t: Array, q: Array, v: Array, frame: Frame) -> Float[Array, "n *lanes"]:

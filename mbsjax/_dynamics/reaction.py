@@ -19,7 +19,8 @@ from .._model.joint.base import AbstractPair, AbstractPlanarPair
 from .._model.mechanism import Mechanism
 from .._numerics.groups import SE2
 from .._programs.trees import Function, once
-from .plant import Plant, Stance, plant as make_plant
+from .mode import Mode
+from .plant import Plant, plant as make_plant
 
 
 class Reaction(NamedTuple):
@@ -100,7 +101,7 @@ class _Unreleased(eqx.Module):
         return self.function(t, self.plant.moment(t, q, v, X, S))
 
 
-def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: Array, stance: Stance) -> Reaction:
+def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: Array, mode: Mode) -> Reaction:
     """The reaction of a joint along a motion."""
     joint = mech.joint(name)
     i = mech.joints.index(joint)
@@ -136,7 +137,7 @@ def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: A
     opened = make_plant(loose, problem, names=(tuple(names), plant.names[1]))
     number = plant.problem.system.layout.body_numbers[joint.body_b]
     X_B = joint.placed(joint.frame_b, plant.problem.system.layout.group)
-    wrench, R = _pushes(opened, ts, q, v, stance, at_q, at_v, rows, number, X_B)
+    wrench, R = _pushes(opened, ts, q, v, mode, at_q, at_v, rows, number, X_B)
     n = rows - (2 if planar else 3)
     force, torque = wrench[:, n:], wrench[:, :n]
     in_ground = jnp.einsum("tij,tj->ti", R, force)
@@ -144,18 +145,16 @@ def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: A
 
 
 @once
-def _pushes(
-    plant: Plant, ts: Array, q: Array, v: Array, stance: Stance, at_q: int, at_v: int, rows: int, number: int, X_B
-):
+def _pushes(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, at_q: int, at_v: int, rows: int, number: int, X_B):
     from .._numerics.groups import one
 
-    def at(t: Array, q: Array, v: Array, stance: Stance) -> tuple[Array, Array]:
+    def at(t: Array, q: Array, v: Array, mode: Mode) -> tuple[Array, Array]:
         q = jnp.concatenate([q[:at_q], jnp.zeros(rows), q[at_q:]])
         v = jnp.concatenate([v[:at_v], jnp.zeros(rows), v[at_v:]])
-        p = plant.momentum(plant.frame(q, t, stance), v)
-        now = plant.instant(t, q, p, stance)
+        p = plant.momentum(plant.frame(q, t, mode), v)
+        now = plant.instant(t, q, p, mode)
         X = one(now.frame.X, number) @ X_B
         R = jnp.stack([X.rotate(e) for e in jnp.eye(X.dim)], 1)
         return now.drive[-rows:], R
 
-    return jax.vmap(at)(ts, q, v, stance)
+    return jax.vmap(at)(ts, q, v, mode)

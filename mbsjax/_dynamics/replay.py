@@ -9,180 +9,210 @@ from jaxtyping import Array
 
 from .._numerics.stepper import step
 from .._programs.precision import is_concrete
-from .._programs.trees import frozen, once
-from .impact import bouncing_time, impulses, meeting, struck_velocity
-from .loop import Course, Options, Row, Side, guard_value, look, side_of
-from .plant import Instant, Plant, Stance
+from .._programs.trees import frozen, once, tree_where
+from .guards import guard_value
+from .impact import collision, impulses, struck_velocity
+from .loop import Options, look
+from .mode import Mode
+from .plant import Instant, Plant
+from .record import RecordedStep, Recording, Speeds, speeds_of
+from .reset import bouncing_time
 
 
-def advance(plant: Plant, t: Array, q: Array, p: Array, stance: Stance, t1: Array, options: Options) -> Instant:
+def advance(plant: Plant, t: Array, q: Array, p: Array, mode: Mode, t1: Array, options: Options) -> Instant:
     """What holds at t1, after one step from t."""
     y, still = jnp.concatenate([q, p]), jnp.zeros(len(plant.names[0]))
-    made = step(options.solver, look, (plant, stance), t, t1 - t, y, None, still, middle=False, scan_kind="bounded")
+    made = step(options.solver, look, (plant, mode), t, t1 - t, y, None, still, middle=False, scan_kind="bounded")
     return jax.tree_util.tree_map(lambda x: x[0], made.seen)
 
 
-class Trail(NamedTuple):
+class Trajectory(NamedTuple):
     """Where each step begins, then where the last one ends; what ended each: on a first axis."""
 
     t: Array
     q: Array
     p: Array
     approach: Array  # speeds at which contacts closed
-    side: Side
-    before: Side
+    speeds: Speeds
+    before: Speeds
     impulse: Array
     settle: Array  # how long the bouncing still lasts that an event sums up
 
 
 @eqx.filter_custom_jvp
-def trail(plant: Plant, t: Array, q: Array, p: Array, *, course: Course, options: Options) -> Trail:
+def replayed(plant: Plant, t: Array, q: Array, p: Array, *, recording: Recording, options: Options) -> Trajectory:
     """As recorded, with the derivatives of `_replay`. Who asks for no derivatives does not pay for them."""
-    return recorded(course)
+    return as_recorded(recording)
 
 
-@trail.def_jvp
-def _trail_jvp(primals, tangents, *, course: Course, options: Options):
-    found = trail(*primals, course=course, options=options)
-    n = course.rows.t.shape[0]
+@replayed.def_jvp
+def _replayed_jvp(primals, tangents, *, recording: Recording, options: Options):
+    found = replayed(*primals, recording=recording, options=options)
+    n = recording.steps.t.shape[0]
     used = n
-    if is_concrete(course.count):  # steps that were not made need no replay
-        used = min(n, max(16, 1 << int(course.count).bit_length()))
-    rows = jax.tree_util.tree_map(lambda x: x[:used], course.rows)
-    ways = _crossings(frozen(primals[0]), rows, course.last, course.count) if options.watching else None
-    _, slopes = _replay_jvp(primals, tangents, rows, course.last, course.count, ways, options)
+    if is_concrete(recording.count):  # steps that were not made need no replay
+        used = min(n, max(16, 1 << int(recording.count).bit_length()))
+    steps = jax.tree_util.tree_map(lambda x: x[:used], recording.steps)
+    recording = recording._replace(steps=steps)
+    crossings = _crossings(frozen(primals[0]), recording) if options.watching else None
+    _, slopes = _replay_jvp(primals, tangents, recording, crossings, options)
     # what depends on nothing that has a tangent, as speeds of approach where there are no contacts, has none
     padded = lambda x: jnp.concatenate([x, jnp.zeros((n - used, *x.shape[1:]))])
     return found, jax.tree_util.tree_map(padded, slopes)
 
 
 @once
-def recorded(course: Course) -> Trail:
-    rows, last = course.rows, course.last
-    on = lambda x, y: jnp.concatenate([x, y[None]]).at[course.count].set(y)
-    t, q, p = (on(x, y) for x, y in zip(rows[:3], last[:3]))
-    approach, side = on(rows.stance.approach, last.stance.approach), jax.tree_util.tree_map(on, rows.side, last.side)
-    return Trail(t, q, p, approach, side, rows.before, rows.impulse, rows.settle)
+def as_recorded(recording: Recording) -> Trajectory:
+    steps, last = recording.steps, recording.last
+    on = lambda x, y: jnp.concatenate([x, y[None]]).at[recording.count].set(y)
+    t, q, p = (on(x, y) for x, y in zip(steps[:3], last[:3]))
+    approach = on(steps.mode.approach, last.mode.approach)
+    speeds = jax.tree_util.tree_map(on, steps.speeds, last.speeds)
+    return Trajectory(t, q, p, approach, speeds, steps.before, steps.impulse, steps.settle)
 
 
 @once
-def _replay_jvp(primals, tangents, rows: Row, last: Row, count: Array, ways: Any, options: Options):
-    again = lambda plant, t, q, p: _replay(plant, t, q, p, rows, last, count, ways, options)
+def _replay_jvp(primals, tangents, recording: Recording, crossings: Any, options: Options):
+    again = lambda plant, t, q, p: _replay(plant, t, q, p, recording, crossings, options)
     return eqx.filter_jvp(again, primals, tangents)
 
 
-def _after(rows: Any, last: Any, count: Array) -> Any:
+def _followed_by(steps: Any, last: Any, count: Array) -> Any:
     """What each step is followed by."""
     later = lambda x, y: jnp.concatenate([x[1:], y[None]]).at[count - 1].set(y)
-    return jax.tree_util.tree_map(later, rows, last)
+    return jax.tree_util.tree_map(later, steps, last)
 
 
-def _seen(plant: Plant, row: Row, stance: Stance, then: Stance, t: Array, q: Array, p: Array):
+def _guard_and_rates(plant: Plant, guard: Array, mode: Mode, after: Mode, t: Array, q: Array, p: Array):
     """The guard that ended a step, and the rates of t, q and p."""
-    now = plant.instant(t, q, p, stance)
-    return guard_value(plant, t, now, stance, then, row.guard), (jnp.ones(()), now.q_dot, now.p_dot)
+    now = plant.instant(t, q, p, mode)
+    return guard_value(plant, t, now, after, guard), (jnp.ones(()), now.q_dot, now.p_dot)
 
 
 @once
-def _crossings(plant: Plant, rows: Row, last: Row, count: Array):
+def _crossings(plant: Plant, recording: Recording):
     """How fast the guard that ended each step passed zero, and the second rates of t, q and p there."""
 
-    def one(each: tuple[Row, Stance, Array]):
-        row, then, q = each
+    def one(each: tuple[RecordedStep, Mode, Array]):
+        row, after, q = each
 
         def crossing(_):
             at = (row.t_end, q, row.p_end)
-            (_, rates), push = jax.linearize(lambda *x: _seen(plant, row, row.stance, then, *x), *at)
+            (_, rates), push = jax.linearize(lambda *x: _guard_and_rates(plant, row.guard, row.mode, after, *x), *at)
             return push(*rates)
 
         none = (jnp.zeros(()), (jnp.zeros(()), jnp.zeros_like(q), jnp.zeros_like(row.p)))
         return jax.lax.cond(row.guard >= 0, crossing, lambda _: none, None)
 
-    thens, q = _after((rows.stance, rows.q), (last.stance, last.q), count)
-    return jax.lax.map(one, (rows, thens, q))
+    steps, last, count = recording.steps, recording.last, recording.count
+    after, q = _followed_by((steps.mode, steps.q), (last.mode, last.q), count)
+    return jax.lax.map(one, (steps, after, q))
+
+
+class _Visit(NamedTuple):
+    """A recorded step that is made again."""
+
+    row: RecordedStep
+    after: Mode  # the mode of the next one
+    used: Array  # whether there is such a step
+    led: Array  # whether the one before ended without an event
+    crossing: Any
 
 
 def _replay(
-    plant: Plant, t: Array, q: Array, p: Array, rows: Row, last: Row, count: Array, ways: Any, options: Options
-) -> Trail:
-    """`trail`, from the equations that hold in each step.
+    plant: Plant, t: Array, q: Array, p: Array, recording: Recording, crossings: Any, options: Options
+) -> Trajectory:
+    """`replayed`, from the equations that hold in each step.
 
-    The date of an event is where its guard is zero: two Newton corrections from where it was located carry its first
+    The time of an event is where its guard is zero: two Newton corrections from where it was located carry its first
     and second derivatives; the search for it carries none.
     """
-    n = rows.t.shape[0]
-    used = jnp.arange(n) < count
-    thens = _after(rows.stance, last.stance, count)
-    led = jnp.concatenate([jnp.zeros(1, bool), rows.guard[:-1] < 0])  # whether the step before ended without an event
-
-    def one(carry, each):
-        t, q, p, approach = carry
-        row, then, there, led, way = each
-        stance = row.stance._replace(approach=approach)
-        # no step where there is none, and at events that happen at once: these are when what led to them is
-        on = there & (row.t_end > row.t)
-        t1 = jnp.where(on, row.t_end, t)
-        # a step that ended on the surface by itself is followed by an event without a step: that has a date of its own
-        located = (on | (there & led)) & (row.guard >= 0)
-        now, t_now = advance(plant, t, q, p, stance, t1, options), t1
-
-        def dated(_):
-            here, rates = (t1, now.frame.q, now.p), (jnp.ones(()), now.q_dot, now.p_dot)
-            rate, bends = way
-            rate = jnp.where(rate != 0, rate, 1.0)
-            after = lambda s: [x + (v + a * s / 2) * s for x, v, a in zip(here, rates, bends)]
-
-            def correct(s: Array, _: None) -> tuple[Array, None]:
-                value = _seen(plant, row, stance, then, *after(s))[0]
-                return s - (value - frozen(value)) / rate, None
-
-            lag, _ = jax.lax.scan(correct, jnp.zeros(()), None, length=2)
-            t, q, p = after(lag)
-            return q, p, t
-
-        q1, p1 = now.frame.q, now.p
-        side = before = side_of(now.frame, now.v, now.gap_rates)
-        after = q1, p1, approach, side, before, jnp.zeros_like(approach), jnp.zeros(())
-        if options.watching:
-            q1, p1, t1 = jax.lax.cond(located, dated, lambda _: (q1, p1, t1), None)
-
-            def blown(_):
-                frame = plant.frame(q1, t1, stance)
-                v = plant.velocity(frame, plant.solver(frame, stance), p1, t1)
-                if not plant.laws:
-                    side = side_of(frame, v, approach)
-                    return q1, p1, approach, side, side, approach, jnp.zeros(())
-                met = meeting(plant, frame, v, then)
-                pi = impulses(met, plant.restitution, row.struck, row.elastic)
-                soft = then.on & ~stance.on & ~jnp.asarray(plant.rigid)
-                k = jnp.clip(row.contact, 0, len(plant.laws) - 1)
-                e, pull = plant.restitution[k], now.gap_rates_dot[k] + row.jerk * (t1 - t_now)
-                left = bouncing_time(-e * met.rates[k], pull, row.jerk, e, jnp.inf)
-                # onto the contacts that have closed
-                p2, held = plant.momentum(frame, struck_velocity(plant, met, v, pi)), met.frame
-                v2 = plant.velocity(held, plant.solver(held, then), p2, t1)
-                return (
-                    q1,
-                    plant.momentum(frame, v2),
-                    jnp.where(soft, -met.rates, approach),
-                    side_of(frame, v2, held.slopes @ v2),
-                    side_of(frame, v, met.rates),
-                    pi,
-                    jnp.where(row.settle > 0, left, 0.0),
-                )
-
-            after = jax.lax.cond(there & (row.guard >= 0), blown, lambda _: (q1, p1, *after[2:]), None)
-        q1, p1, approach, *told = after
-        carry = jax.tree_util.tree_map(lambda x, y: jnp.where(there, x, y), (t1, q1, p1, approach), carry)
-        return carry, (*carry, *told)
-
-    begin = (t, q, p, rows.stance.approach[0])
-    _, (*begins, side, before, impulse, settle) = jax.lax.scan(
+    steps, last, count = recording.steps, recording.last, recording.count
+    used = jnp.arange(steps.t.shape[0]) < count
+    led = jnp.concatenate([jnp.zeros(1, bool), steps.guard[:-1] < 0])
+    visits = _Visit(steps, _followed_by(steps.mode, last.mode, count), used, led, crossings)
+    begin = (t, q, p, steps.mode.approach[0])
+    one = lambda carry, visit: _step_again(plant, options, carry, visit)
+    _, (*begins, speeds, before, impulse, settle) = jax.lax.scan(
         jax.checkpoint(one),  # pyright: ignore
         begin,
-        (rows, thens, used, led, ways),
+        visits,
     )
     on = lambda x, y: jnp.concatenate([x[None], y])
-    side = jax.tree_util.tree_map(lambda x, y: on(jax.lax.stop_gradient(x[0]), y), rows.side, side)
+    speeds = jax.tree_util.tree_map(lambda x, y: on(jax.lax.stop_gradient(x[0]), y), steps.speeds, speeds)
     t, q, p, approach = (on(x, y) for x, y in zip(begin, begins))
-    return Trail(t, q, p, approach, side, before, impulse, settle)
+    return Trajectory(t, q, p, approach, speeds, before, impulse, settle)
+
+
+def _step_again(plant: Plant, options: Options, carry: tuple[Array, ...], visit: _Visit):
+    """One step, the time of the event that ended it, and its reset."""
+    t, q, p, approach = carry
+    row, used = visit.row, visit.used
+    mode = row.mode._replace(approach=approach)
+    # no step where there is none, and at events before any step: these are when what led to them is
+    on = used & (row.t_end > row.t)
+    t1 = jnp.where(on, row.t_end, t)
+    # a step that ended on the surface by itself is followed by an event without a step: that has a time of its own
+    located = (on | (used & visit.led)) & (row.guard >= 0)
+    now = advance(plant, t, q, p, mode, t1, options)
+    q1, p1, t_event = now.frame.q, now.p, t1
+    speeds = speeds_of(now.frame, now.v, now.gap_rates)
+    end = q1, p1, approach, speeds, speeds, jnp.zeros_like(approach), jnp.zeros(())
+    if options.watching:
+        q1, p1, t_event = jax.lax.cond(
+            located, lambda _: _to_event(plant, now, t1, mode, visit), lambda _: (q1, p1, t1), None
+        )
+        end = jax.lax.cond(
+            used & (row.guard >= 0),
+            lambda _: _reset_again(plant, now, t1, t_event, q1, p1, mode, visit),
+            lambda _: (q1, p1, *end[2:]),
+            None,
+        )
+    q1, p1, approach, *ended = end
+    carry = tree_where(used, (t_event, q1, p1, approach), carry)
+    return carry, (*carry, *ended)
+
+
+def _to_event(plant: Plant, now: Instant, t: Array, mode: Mode, visit: _Visit) -> tuple[Array, Array, Array]:
+    """The state where the guard is zero that ended the step, and the time, from where it was located."""
+    here, rates = (t, now.frame.q, now.p), (jnp.ones(()), now.q_dot, now.p_dot)
+    rate, bends = visit.crossing
+    rate = jnp.where(rate != 0, rate, 1.0)
+    after = lambda s: [x + (v + a * s / 2) * s for x, v, a in zip(here, rates, bends)]
+
+    def correct(s: Array, _: None) -> tuple[Array, None]:
+        value = _guard_and_rates(plant, visit.row.guard, mode, visit.after, *after(s))[0]
+        return s - (value - frozen(value)) / rate, None
+
+    lag, _ = jax.lax.scan(correct, jnp.zeros(()), None, length=2)
+    t, q, p = after(lag)
+    return q, p, t
+
+
+def _reset_again(plant: Plant, now: Instant, t: Array, t_event: Array, q: Array, p: Array, mode: Mode, visit: _Visit):
+    """The reset as it was decided: of the state after the step, the speeds on both sides, the impulses, and how long
+    the bouncing still lasts."""
+    row, after, approach = visit.row, visit.after, mode.approach
+    frame = plant.frame(q, t_event, mode)
+    v = plant.velocity(frame, plant.solver(frame, mode), p, t_event)
+    if not plant.laws:
+        speeds = speeds_of(frame, v, approach)
+        return q, p, approach, speeds, speeds, approach, jnp.zeros(())
+    met = collision(plant, frame, v, after)
+    pi = impulses(met, plant.restitution, row.struck, row.elastic)
+    soft = after.active & ~mode.active & ~jnp.asarray(plant.rigid)
+    k = jnp.clip(row.contact, 0, len(plant.laws) - 1)
+    e, pull = plant.restitution[k], now.gap_rates_dot[k] + row.jerk * (t_event - t)
+    left = bouncing_time(-e * met.rates[k], pull, row.jerk, e, jnp.inf)
+    # onto the contacts that have closed
+    p2, held = plant.momentum(frame, struck_velocity(plant, met, v, pi)), met.frame
+    v2 = plant.velocity(held, plant.solver(held, after), p2, t_event)
+    return (
+        q,
+        plant.momentum(frame, v2),
+        jnp.where(soft, -met.rates, approach),
+        speeds_of(frame, v2, held.slopes @ v2),
+        speeds_of(frame, v, met.rates),
+        pi,
+        jnp.where(row.settle > 0, left, 0.0),
+    )

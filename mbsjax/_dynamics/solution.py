@@ -5,21 +5,22 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float
 
+from .._events.log import Log
 from .._events.results import RESULTS
 from .._kinematics.contacts import Touch, lifted
 from .._kinematics.drive import Problem
-from .._kinematics.modes import EVENTS
-from .._kinematics.replay import Event
 from .._kinematics.run import AbstractRun
 from .._kinematics.system import second
 from .._model.mechanism import Mechanism
 from .._numerics.groups import AbstractPose
-from .._programs.batch import AbstractBatch, lane_by_lane, single
+from .._programs.batch import lane_by_lane
 from .._programs.precision import is_concrete
 from .._programs.trees import frozen, once
-from .plant import Plant, Stance
+from .mode import Mode
+from .outputs import Stats
+from .plant import Plant
 from .reaction import Reaction, reaction
 
 
@@ -47,65 +48,6 @@ class ContactForce(NamedTuple):
     @property
     def dynamic(self) -> Array:
         return self.force - self.static
-
-
-class Log(AbstractBatch):
-    """The events of a simulation. Arrays have room for `max_events`; of these, the first `count` happened, and the
-    others have an infinite `t`. Dates, states and impulses carry derivatives.
-
-    - `t`, `count`: when, and how many.
-    - `kind`: a number of [`mbsjax.EVENTS`][]; `contact`: which contact of the mechanism, or, counted on from there,
-        which switch of a force or which trigger.
-    - `before`, `after`: the numbers of the contact's elements.
-    - `q`, `v_before`, `v_after`: the position, and the velocities on both sides.
-    - `impulse`: of every contact.
-    - `speed`: the rate of the contact's gap before and after.
-    - `energy`: the kinetic energy before and after.
-    - `active`: which contacts are active afterwards.
-    """
-
-    t: Float[Array, " events"]
-    count: Int[Array, ""]
-    kind: Int[Array, " events"]
-    contact: Int[Array, " events"]
-    before: Int[Array, "events 2"]
-    after: Int[Array, "events 2"]
-    q: Float[Array, "events nq"]
-    v_before: Float[Array, "events nv"]
-    v_after: Float[Array, "events nv"]
-    impulse: Float[Array, "events c"]
-    speed: Float[Array, "events 2"]
-    energy: Float[Array, "events 2"]
-    active: Bool[Array, "events c"]
-
-    @property
-    def batch(self) -> tuple[int, ...]:
-        return self.t.shape[:-1]
-
-    def list(self, mech: Mechanism, triggers: tuple = ()) -> list[Event]:
-        """The events in words."""
-        single(self, "events can be listed")
-        kinds = [[p.kinds for p in mech.profiles(c)] for c in mech.contacts]
-        names = [c.name for c in mech.contacts]
-        names += [force.name for force in mech.forces for _ in range(force.n_switches)]
-        names += [trigger.name for trigger in triggers]
-        t, kind, contact, *pairs = (np.asarray(x) for x in (self.t, self.kind, self.contact, self.before, self.after))
-        found = []
-        for i in range(int(self.count)):
-            k = int(contact[i])
-            before = after = None
-            if k < len(kinds):
-                before, after = (tuple((int(e), kinds[k][side][int(e)]) for side, e in enumerate(x[i])) for x in pairs)
-            found.append(Event(float(t[i]), EVENTS[int(kind[i])], names[k], before, after, None))
-        return found
-
-
-class Stats(NamedTuple):
-    """How much work it was."""
-
-    steps: Array
-    rejected: Array
-    events: Array
 
 
 class Solution(AbstractRun):
@@ -138,7 +80,7 @@ class Solution(AbstractRun):
     kinetic: Float[Array, " times"]
     potential: Float[Array, " times"]
     residual: Float[Array, " times"]
-    held: Stance  # that of the step which each output is in
+    held: Mode  # that of the step which each output is in
     events: Log
     stopped_at: Float[Array, ""]
     result: RESULTS
@@ -146,14 +88,14 @@ class Solution(AbstractRun):
 
     @property
     @lane_by_lane
-    def stance(self) -> Stance:
+    def mode(self) -> Mode:
         """Which contacts are active, and where they are: an open one on its closest elements."""
         return _located(*frozen((self.plant, self.q, self.held))) if self.mech.contacts else self.held
 
     @lane_by_lane
     def contact(self, name: str) -> ContactForce:
         k = self.mech.contacts.index(self.mech.contact(name))
-        every = _contacts(self.plant, self.ts, self.q, self.v, self.stance, self.press)
+        every = _contacts(self.plant, self.ts, self.q, self.v, self.mode, self.press)
         return jax.tree_util.tree_map(lambda x: x[:, k], every)
 
     def more(self) -> dict[str, Any]:
@@ -167,12 +109,12 @@ class Solution(AbstractRun):
     @lane_by_lane
     def momentum(self) -> Float[Array, "times rows"]:
         """Angular momentum about the origin of ground, then linear momentum, of all bodies together."""
-        return _momentum(self.plant, self.ts, self.q, self.v, self.stance)
+        return _momentum(self.plant, self.ts, self.q, self.v, self.mode)
 
     @lane_by_lane
     def reaction(self, joint: str) -> Reaction:
         """What a joint transmits; see [`mbsjax.Reaction`][]."""
-        return reaction(self.mech, self.plant, joint, self.ts, self.q, self.v, self.stance)
+        return reaction(self.mech, self.plant, joint, self.ts, self.q, self.v, self.mode)
 
     def bifurcations(self) -> list[float]:
         """When it passed a singular position of its loops and held gauges, from which it could have gone on along
@@ -233,23 +175,23 @@ def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Arr
 
 
 @once
-def _located(plant: Plant, q: Array, held: Stance) -> Stance:
+def _located(plant: Plant, q: Array, held: Mode) -> Mode:
     system = plant.problem.system
-    return jax.vmap(lambda q, stance: system.located(system.planes(system.poses(q)), stance))(q, held)
+    return jax.vmap(lambda q, mode: system.located(system.planes(system.poses(q)), mode))(q, held)
 
 
 @once
-def _momentum(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> Array:
-    def one(t: Array, q: Array, v: Array, stance: Stance) -> Array:
-        frame = plant.frame(q, t, stance)
+def _momentum(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> Array:
+    def one(t: Array, q: Array, v: Array, mode: Mode) -> Array:
+        frame = plant.frame(q, t, mode)
         V = jnp.sum(plant.problem.system.layout.paths * (frame.S * v)[:, None], 2)
         return jnp.sum(frame.inertia.momentum(V), 1)
 
-    return jax.vmap(one)(ts, q, v, stance)
+    return jax.vmap(one)(ts, q, v, mode)
 
 
 @once
-def _contacts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance, press: Array) -> ContactForce:
+def _contacts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, press: Array) -> ContactForce:
     system = plant.problem.system
 
     def place(touch: Touch, plane: AbstractPose, other: AbstractPose, e1: Array, e2: Array, *s: Array) -> tuple:
@@ -258,12 +200,12 @@ def _contacts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance, press
         point, normal = (lifted(plane, x) for x in (at.position, at.normal))
         return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap]), plane.apply(point), plane.rotate(normal)
 
-    def one(t: Array, q: Array, v: Array, stance: Stance) -> tuple:
-        frame = plant.frame(q, t, stance)
-        coordinates, point, normal = system.each_touch(place, *frame.planes, *stance.where)
-        there = stance.on | jnp.isfinite(system.nearest(frame.planes).gap)  # else there is no common normal
+    def one(t: Array, q: Array, v: Array, mode: Mode) -> tuple:
+        frame = plant.frame(q, t, mode)
+        coordinates, point, normal = system.each_touch(place, *frame.planes, *mode.places)
+        there = mode.active | jnp.isfinite(system.nearest(frame.planes).gap)  # else there is no common normal
         coordinates = coordinates.at[:, 2].set(jnp.where(there, coordinates[:, 2], jnp.inf))
-        return coordinates, frame.slopes @ v, plant.static_press(t, frame, stance), point, normal
+        return coordinates, frame.slopes @ v, plant.static_press(t, frame, mode), point, normal
 
-    coordinates, rate, static, point, normal = jax.vmap(one)(ts, q, v, stance)
-    return ContactForce(coordinates, rate, stance.on, press, static, point, normal)
+    coordinates, rate, static, point, normal = jax.vmap(one)(ts, q, v, mode)
+    return ContactForce(coordinates, rate, mode.active, press, static, point, normal)

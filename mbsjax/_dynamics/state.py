@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._kinematics.assembly import Estimate, close, closing, explain, guess
-from .._kinematics.contacts import Mode
+from .._kinematics.contacts import Mode as DrivenMode
 from .._kinematics.drive import problem as make_problem
 from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import Pairing
@@ -17,7 +17,8 @@ from .._numerics.groups import pick
 from .._numerics.linalg import saddle
 from .._programs.precision import as_float, is_concrete
 from .._programs.trees import frozen, once
-from .plant import Plant, Stance, plant as make_plant
+from .mode import Mode
+from .plant import Plant, plant as make_plant
 
 
 class State(eqx.Module):
@@ -116,7 +117,7 @@ def _by_joint(mech: Mechanism, q: Array) -> dict[str, Array]:
 
 
 @once
-def first_stance(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing | None = None) -> Stance:
+def first_mode(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing | None = None) -> Mode:
     """The contacts that are active from the start, and where all of them are, if their closest elements are not known
     yet; switches are not looked at."""
     system, c = plant.problem.system, len(plant.laws)
@@ -124,23 +125,25 @@ def first_stance(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing
     zero = jnp.zeros(c)
     if c == 0:
         none = jnp.zeros(0, int)
-        return Stance(none > 0, none, none, zero, zero, zero, jnp.ones(n))
+        return Mode(none > 0, none, none, zero, zero, zero, jnp.ones(n))
     if near is None:
         near = system.nearest(system.planes(system.poses(q)))
     on = jnp.where(plant.rigid, jnp.asarray(active), near.gap < 0)
-    return Stance(on, near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1), zero, jnp.ones(n))
+    return Mode(on, near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1), zero, jnp.ones(n))
 
 
 @once
-def _velocity(plant: Plant, mech: Mechanism, q: Array, t: Array, mode: Mode | None, given: Any) -> tuple[Array, Array]:
+def _velocity(
+    plant: Plant, mech: Mechanism, q: Array, t: Array, closed: DrivenMode | None, given: Any
+) -> tuple[Array, Array]:
     """Velocities of least kinetic energy that satisfy the constraints and are as given, and by how much they miss that,
-    scaled. `mode` tells where the active contacts are."""
+    scaled. `closed` tells where the active contacts are."""
     none = jnp.zeros(len(plant.laws))
-    stance = Stance(none > 0, none.astype(int), none.astype(int), none, none, none, jnp.ones(0))
-    if mode is not None:
-        e1, e2, s1, s2 = frozen((mode.e1, mode.e2, mode.s1, mode.s2))
-        stance = stance._replace(on=jnp.asarray(active_contacts(mech)), e1=e1, e2=e2, s1=s1, s2=s2)
-    frame, (v_d, _) = plant.frame(q, t, stance), plant.driven(t)
+    mode = Mode(none > 0, none.astype(int), none.astype(int), none, none, none, jnp.ones(0))
+    if closed is not None:
+        places = frozen((closed.e1, closed.e2, closed.s1, closed.s2))
+        mode = mode.at(places)._replace(active=jnp.asarray(active_contacts(mech)))
+    frame, (v_d, _) = plant.frame(q, t, mode), plant.driven(t)
     driven, u, sizes = (
         np.array(plant.problem.columns, dtype=int),
         plant.problem.unknown,
@@ -166,7 +169,7 @@ def _velocity(plant: Plant, mech: Mechanism, q: Array, t: Array, mode: Mode | No
     C, D = jnp.concatenate([frame.C, extra]), plant.columns
     size = jnp.concatenate([plant.row_sizes, jnp.stack(weights) if m else jnp.zeros(0)])
     aim = jnp.concatenate([-frame.drift, jnp.stack(aims) if m else jnp.zeros(0)]) - C[:, driven] @ v_d
-    idle = jnp.concatenate([plant.idle(stance), jnp.zeros(m)])
+    idle = jnp.concatenate([plant.idle(mode), jnp.zeros(m)])
     M = frame.M[u][:, u] * D[:, None] * D[None]
     J = C[:, u] * D[None] / size[:, None]
     x, _ = saddle(M, J, idle)(-(D * (frame.M[u][:, driven] @ v_d))[:, None], (aim / size)[:, None])

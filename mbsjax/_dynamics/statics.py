@@ -19,9 +19,10 @@ from .._numerics.groups import one
 from .._programs.batch import AbstractBatch, lane_by_lane
 from .._programs.precision import as_float, is_concrete
 from .._programs.trees import frozen, once
-from .plant import Plant, Stance, plant as make_plant
+from .mode import Mode
+from .plant import Plant, plant as make_plant
 from .reaction import Reaction, reaction
-from .state import State, first_stance
+from .state import State, first_mode
 
 
 class Efforts(AbstractBatch):
@@ -38,7 +39,7 @@ class Efforts(AbstractBatch):
     names: tuple[str, ...] = eqx.field(static=True)
     drive: Float[Array, "times nd"]
     press: Float[Array, "times c"]
-    stance: Stance
+    mode: Mode
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -57,7 +58,7 @@ class Efforts(AbstractBatch):
     def reaction(self, joint: str) -> Reaction:
         """What a joint transmits; see [`mbsjax.Reaction`][]."""
         m = self.motion
-        return reaction(m.mech, self.plant, joint, m.ts, m.q, m.v, self.stance)
+        return reaction(m.mech, self.plant, joint, m.ts, m.q, m.v, self.mode)
 
 
 def inverse_dynamics(mech: Mechanism, drive: Mapping[str, Any], ts: Any, **options: Any) -> Efforts:
@@ -86,34 +87,34 @@ def inverse_dynamics(mech: Mechanism, drive: Mapping[str, Any], ts: Any, **optio
     if motion.mode is None:
         none = jnp.zeros((n, 0), int)
         zero = jnp.zeros((n, 0))
-        stance = Stance(none > 0, none, none, zero, zero, zero, side)
+        mode = Mode(none > 0, none, none, zero, zero, zero, side)
     else:
         mode = motion.mode
         active = jax.vmap(lambda m: m.active)(mode)
-        stance = Stance(active, mode.e1, mode.e2, mode.s1, mode.s2, jnp.zeros((n, c)), side)
-    stance, drive_, press = _efforts(plant, motion.ts, motion.q, motion.v, stance)
+        mode = Mode(active, mode.e1, mode.e2, mode.s1, mode.s2, jnp.zeros((n, c)), side)
+    mode, drive_, press = _efforts(plant, motion.ts, motion.q, motion.v, mode)
     driven = [mech.coordinates[k] for k in problem.columns] + [mech.gauges[k].name for k in problem.gauges]
-    return Efforts(motion, plant, tuple(driven), drive_, press, stance)
+    return Efforts(motion, plant, tuple(driven), drive_, press, mode)
 
 
 @once
-def _efforts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> tuple[Stance, Array, Array]:
+def _efforts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> tuple[Mode, Array, Array]:
     problem, system = plant.problem, plant.problem.system
 
-    def at(t: Array, q: Array, v: Array, stance: Stance):
-        frame = plant.frame(q, t, stance)
-        if stance.side.shape[0]:
-            stance = stance._replace(side=jnp.where(plant.switches(t, frame.q, v, frame) >= 0, 1.0, -1.0))
-        now = plant.instant(t, q, plant.momentum(frame, v), stance)
+    def at(t: Array, q: Array, v: Array, mode: Mode):
+        frame = plant.frame(q, t, mode)
+        if mode.signs.shape[0]:
+            mode = mode._replace(signs=jnp.where(plant.switches(t, frame.q, v, frame) >= 0, 1.0, -1.0))
+        now = plant.instant(t, q, plant.momentum(frame, v), mode)
         first = frame.C.shape[0] - int(plant.rigid.sum()) - len(problem.gauges)
         along = []
         for k, (i, target) in enumerate(problem.targets(t)):
             poses = [one(frame.X, system.layout.body_numbers[name]) for name in system.layout.gauge_bodies[i]]
             slope = jax.grad(lambda x, i=i, poses=poses: system.gauges[i].residual(x, *poses))(target)
             along.append(-now.lam[first + k] * slope)
-        return stance, jnp.concatenate([now.drive, jnp.stack(along) if along else jnp.zeros(0)]), now.press
+        return mode, jnp.concatenate([now.drive, jnp.stack(along) if along else jnp.zeros(0)]), now.press
 
-    return jax.vmap(at)(ts, q, v, stance)
+    return jax.vmap(at)(ts, q, v, mode)
 
 
 class Equilibrium(AbstractBatch):
@@ -225,18 +226,18 @@ def equilibrium(
 
 
 def _rest_forces(
-    plant: Plant, q: Array, d: Array, lam: Array, stance: Stance, t: Array, driven: bool
+    plant: Plant, q: Array, d: Array, lam: Array, mode: Mode, t: Array, driven: bool
 ) -> tuple[Array, Array, Array]:
     """What is left of the forces at rest on the freedoms that are not fixed, with multipliers `lam`; the residuals of
     the constraints; and their rows, after a move by d."""
     problem, u = plant.problem, plant.problem.unknown
     moved = problem.system.retract(q, plant.spread(d * plant.columns, jnp.zeros(len(problem.columns))))
-    frame = plant.frame(moved, t, stance)
-    if stance.side.shape[0]:
+    frame = plant.frame(moved, t, mode)
+    if mode.signs.shape[0]:
         v = plant.spread(jnp.zeros(len(u)), plant.driven(t)[0])
         sides = jnp.where(plant.switches(t, frame.q, v, frame) >= 0, 1.0, -1.0)
-        stance = stance._replace(side=sides)
-    load = (plant.steady_load if driven else plant.rest_load)(t, frame, stance)
+        mode = mode._replace(signs=sides)
+    load = (plant.steady_load if driven else plant.rest_load)(t, frame, mode)
     C = frame.C[:, u] * plant.columns[None] / plant.row_sizes[:, None]
     return load[u] * plant.columns + lam @ C, frame.residual / plant.row_sizes, C
 
@@ -252,28 +253,28 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
     def place(q: Array, y: Array) -> Array:
         return system.retract(q, plant_.spread(y * plant_.columns, jnp.zeros(len(plant_.problem.columns))))
 
-    def look(q: Array, stance: Stance):
+    def look(q: Array, mode: Mode):
         """Multipliers, forces that are left, stiffness, and the directions that are free."""
         nothing = jnp.zeros(n)
-        load, r, C = _rest_forces(plant_, q, nothing, jnp.zeros(m), stance, t_, driven)
+        load, r, C = _rest_forces(plant_, q, nothing, jnp.zeros(m), mode, t_, driven)
         inverse = jnp.linalg.pinv(C, rtol=1e-9) if m else jnp.zeros((n, 0))
         lam = -load @ inverse
         P = jnp.eye(n) - inverse @ C
-        K = -jax.jacfwd(lambda d: _rest_forces(plant_, q, d, lam, stance, t_, driven)[0])(nothing)
+        K = -jax.jacfwd(lambda d: _rest_forces(plant_, q, d, lam, mode, t_, driven)[0])(nothing)
         return P @ load, r, C, inverse, lam, P, P @ (K + K.T) / 2 @ P
 
-    def settled(q: Array, stance: Stance) -> Stance:
+    def settled(q: Array, mode: Mode) -> Mode:
         """Where the contacts are."""
         if not c:
-            return stance
-        return system.located(system.planes(system.poses(q)), stance)
+            return mode
+        return system.located(system.planes(system.poses(q)), mode)
 
-    def gaps(q: Array, stance: Stance) -> Array:
-        return jnp.where(stance.on | ~plant.rigid, jnp.inf, system.nearest(system.planes(system.poses(q))).gap)
+    def gaps(q: Array, mode: Mode) -> Array:
+        return jnp.where(mode.active | ~plant.rigid, jnp.inf, system.nearest(system.planes(system.poses(q))).gap)
 
     def step(state):
-        q, stance, k, _, _ = state
-        force, r, _, inverse, lam, P, K = look(q, stance)
+        q, mode, k, _, _ = state
+        force, r, _, inverse, lam, P, K = look(q, mode)
         w, V = jnp.linalg.eigh(K)
         large = jnp.max(jnp.abs(w), initial=0.0)
         weight = jnp.maximum(jnp.abs(w), 1e-6 * large + 1e-300)
@@ -286,7 +287,7 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
         parts = jnp.array([1.0, 0.5, 0.25, 0.1, 0.03, 0.01])
 
         def tried(a: Array) -> Array:
-            later, _, _ = _rest_forces(plant_, place(q, a * d), jnp.zeros(n), jnp.zeros(m), stance, t_, driven)
+            later, _, _ = _rest_forces(plant_, place(q, a * d), jnp.zeros(n), jnp.zeros(m), mode, t_, driven)
             return (P @ later) @ d >= -0.5 * jnp.abs(force @ d) - 1e-13 * size * jnp.max(jnp.abs(d), initial=0.0)
 
         good = jax.vmap(tried)(parts)
@@ -295,9 +296,9 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
         closes = jnp.zeros(c, bool)
         if len(rigid):
             mine = jnp.zeros(c).at[rigid].set(lam[first:])
-            worst = jnp.argmin(jnp.where(stance.on, mine, jnp.inf))
-            pulls = (jnp.arange(c) == worst) & stance.on & (mine < -1e-12 * size) & (left < 1e-3)
-            before, after = gaps(q, stance), gaps(place(q, a * d), stance)
+            worst = jnp.argmin(jnp.where(mode.active, mine, jnp.inf))
+            pulls = (jnp.arange(c) == worst) & mode.active & (mine < -1e-12 * size) & (left < 1e-3)
+            before, after = gaps(q, mode), gaps(place(q, a * d), mode)
             through = (after < 0) & (before > 1e-9 * system.size)
             reach = jnp.where(through, before / jnp.where(through, before - after, 1.0), 1.0)
             touching = (before <= 1e-7 * system.size) & (after < before) & (before > -1e-3 * system.size)
@@ -306,31 +307,31 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
         change = jnp.any(pulls | closes)
         a = jnp.where(change, 0.0, a)
         q = place(q, a * d)
-        stance = settled(q, stance._replace(on=(stance.on & ~pulls) | closes))
+        mode = settled(q, mode._replace(active=(mode.active & ~pulls) | closes))
         done = (left < 1e-13) & (off < 1e-13) & ~change
         tiny = (jnp.max(jnp.abs(a * d), initial=0.0) < 1e-14) & ~change
-        return q, stance, k + 1, done | tiny, left
+        return q, mode, k + 1, done | tiny, left
 
-    stance = settled(q0, first_stance(plant_, flags, q0))
+    mode = settled(q0, first_mode(plant_, flags, q0))
     weight = jnp.sum(plant_.inertia.mass) * jnp.sqrt(jnp.sum(plant_.gravity**2)) * system.size
-    start, _, _ = _rest_forces(plant_, q0, jnp.zeros(n), jnp.zeros(m), stance, t_, driven)
+    start, _, _ = _rest_forces(plant_, q0, jnp.zeros(n), jnp.zeros(m), mode, t_, driven)
     size = jnp.max(jnp.abs(start), initial=0.0) + weight + 1e-300  # of the forces, to judge what is left
-    state = (q0, stance, jnp.zeros((), int), ~closed, jnp.ones(()))
-    q, stance, steps, _, left = jax.lax.while_loop(lambda s: ~s[3] & (s[2] < max_steps), step, state)
-    _, _, C, _, lam, P, K = look(q, stance)
+    state = (q0, mode, jnp.zeros((), int), ~closed, jnp.ones(()))
+    q, mode, steps, _, left = jax.lax.while_loop(lambda s: ~s[3] & (s[2] < max_steps), step, state)
+    _, _, C, _, lam, P, K = look(q, mode)
 
     # one Newton step carries the derivatives
-    free, r, _ = _rest_forces(plant, q, jnp.zeros(n), lam, stance, t, driven)
-    stiff = jax.jacfwd(lambda d: _rest_forces(plant_, q, d, lam, stance, t_, driven)[0])(jnp.zeros(n))
-    idle = plant_.idle(stance)
+    free, r, _ = _rest_forces(plant, q, jnp.zeros(n), lam, mode, t, driven)
+    stiff = jax.jacfwd(lambda d: _rest_forces(plant_, q, d, lam, mode, t_, driven)[0])(jnp.zeros(n))
+    idle = plant_.idle(mode)
     A = jnp.concatenate([jnp.concatenate([stiff, C.T], 1), jnp.concatenate([C, jnp.diag(idle)], 1)])
     delta = -jnp.linalg.pinv(A, rtol=1e-12) @ jnp.concatenate([free, r])
     along = plant.spread(delta[:n] * plant.columns, jnp.zeros(len(plant.problem.columns)))
     q = plant.problem.system.retract(q, along)
     q = plant.problem.place(q, t)
     forces = (lam + delta[n:]) / plant.row_sizes
-    frame = plant.frame(q, t, stance)
-    press = plant.compliant(frame, jnp.zeros_like(frame.gaps), stance)
+    frame = plant.frame(q, t, mode)
+    press = plant.compliant(frame, jnp.zeros_like(frame.gaps), mode)
     press = press.at[rigid].set(forces[first:]) if len(rigid) else press
     held = jnp.linalg.matrix_rank(C, rtol=1e-9) if m else 0
     w = jnp.linalg.eigvalsh(K + (jnp.eye(n) - P) * 1e6 * (jnp.max(jnp.abs(K), initial=0.0) + 1e-300))
@@ -344,7 +345,7 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
     speed = jnp.max(jnp.abs(v / system.column_sizes()), initial=0.0) + jnp.max(jnp.abs(frame.drift), initial=0.0)
     steady = jnp.max(jnp.abs(slip), initial=0.0) <= 1e-9 * speed
     result = RESULTS.where(steady, result, RESULTS.no_equilibrium)
-    return q, v, t, press, stance.on, w, stable, left * size, steps, result, steady
+    return q, v, t, press, mode.active, w, stable, left * size, steps, result, steady
 
 
 class Linearisation(eqx.Module):
@@ -381,35 +382,35 @@ def linearise(mech: Mechanism, state0: State, *, drive: Mapping[str, Any] | None
             "`linearise` looks at values, to count the freedoms that are left: it cannot be called under jit, vmap or "
             "grad"
         )
-    stance = first_stance(plant, tuple(c.active for c in mech.contacts), state0.q)
-    C = np.asarray(_rows(plant, state0.q, state0.t, stance))
+    mode = first_mode(plant, tuple(c.active for c in mech.contacts), state0.q)
+    C = np.asarray(_rows(plant, state0.q, state0.t, mode))
     _, s, V = np.linalg.svd(C, full_matrices=True)
     rank = int(np.sum(s > 1e-9 * max(s.max(initial=0.0), 1e-300)))
-    return Linearisation(*_linear(plant, jnp.asarray(V[rank:].T), state0, stance))
+    return Linearisation(*_linear(plant, jnp.asarray(V[rank:].T), state0, mode))
 
 
 @once
-def _rows(plant: Plant, q: Array, t: Array, stance: Stance) -> Array:
-    frame = plant.frame(q, t, stance)
+def _rows(plant: Plant, q: Array, t: Array, mode: Mode) -> Array:
+    frame = plant.frame(q, t, mode)
     return frame.C[:, plant.problem.unknown] * plant.columns[None] / plant.row_sizes[:, None]
 
 
 @once
-def _linear(plant: Plant, Z: Array, state0: State, stance: Stance) -> tuple[Array, Array]:
+def _linear(plant: Plant, Z: Array, state0: State, mode: Mode) -> tuple[Array, Array]:
     t, n, nd = state0.t, Z.shape[1], len(plant.problem.columns)
     spread = lambda y: plant.spread(y * plant.columns, jnp.zeros(nd))
-    if stance.side.shape[0]:
-        frame = plant.frame(state0.q, t, stance)
+    if mode.signs.shape[0]:
+        frame = plant.frame(state0.q, t, mode)
         sides = jnp.where(plant.switches(t, frame.q, state0.v, frame) >= 0, 1.0, -1.0)
-        stance = stance._replace(side=sides)
+        mode = mode._replace(signs=sides)
 
     def accelerations(x: Array) -> Array:
         q = plant.problem.system.retract(state0.q, spread(Z @ x[:n]))
         for _ in range(2):
-            q = plant.project(q, t, stance)
-        frame = plant.frame(q, t, stance)
+            q = plant.project(q, t, mode)
+        frame = plant.frame(q, t, mode)
         v = state0.v + spread(Z @ x[n:])
-        now = plant.instant(t, q, plant.momentum(frame, v), stance)
+        now = plant.instant(t, q, plant.momentum(frame, v), mode)
         return Z.T @ (now.a[plant.problem.unknown] / plant.columns)
 
     rows = jax.jacfwd(accelerations)(jnp.zeros(2 * n))

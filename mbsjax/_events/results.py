@@ -1,6 +1,7 @@
 """How an analysis ended, in words."""
 
 import equinox as eqx
+from jaxtyping import Array, Int
 
 
 class RESULTS(eqx.Enumeration):
@@ -38,3 +39,19 @@ class RESULTS(eqx.Enumeration):
         "The step that the tolerance asks for became too small. Is a force discontinuous without a switch, or a "
         "contact very stiff? Try a larger tolerance, or an implicit solver such as `diffrax.Kvaerno5()`."
     )
+
+
+_CODES = (*RESULTS._name_to_item, "stopped")
+
+
+def code(name: str) -> int:
+    """The number by which loops tell a result. A simulation may also be "stopped", by a trigger."""
+    return _CODES.index(name)
+
+
+def result_of(number: Int[Array, ""]) -> RESULTS:
+    """The result with this number. What a trigger stopped is successful."""
+    found = RESULTS.successful
+    for i, name in enumerate(_CODES[1:-1], 1):
+        found = RESULTS.where(number == i, getattr(RESULTS, name), found)
+    return found

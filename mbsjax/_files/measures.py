@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .._kinematics.modes import EVENTS
+from .._events.kinds import EVENTS
 from .._model.mechanism import Mechanism, unknown
 from .formula import names, parse, value
 

@@ -305,11 +305,10 @@ class System(eqx.Module):
 
         return self.each_touch(look, *P, *where, active, jnp.broadcast_to(_ELSEWHERE * self.size, active.shape), *apart)
 
-    def located(self, P: Planes, stance: Any) -> Any:
-        """The stance with every contact where it is: an open one on its closest elements."""
-        here = self.meet(P, stance.where)
-        e1, e2, s1, s2 = self.sights(P, (stance.e1, stance.e2, here.s1, here.s2), stance.on)[2]
-        return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)
+    def located(self, P: Planes, mode: Any) -> Any:
+        """The mode with every contact where it is: an open one on its closest elements."""
+        here = self.meet(P, mode.places)
+        return mode.at(tuple(self.sights(P, (mode.e1, mode.e2, here.s1, here.s2), mode.active)[2]))
 
     def pairs_apart(self, lanes: tuple[int, ...]) -> Float[Array, "c pairs *lanes"]:
         """The gaps of the pairs of elements of every contact that are apart: none yet."""

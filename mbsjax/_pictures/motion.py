@@ -7,9 +7,9 @@ import jax
 import numpy as np
 
 from .._dynamics.solution import ContactForce, Solution
-from .._kinematics.modes import EVENTS
+from .._events.kinds import EVENTS
+from .._events.log import Event
 from .._kinematics.motion import Motion
-from .._kinematics.replay import Event
 from .._model.mechanism import Mechanism, unknown
 from .mechanism import needs_motion
 from .style import BLUE, COLORS, GREEN, INK, KINDS, ORANGE, RED, canvas, date, legend, plain, style
@@ -350,8 +350,8 @@ def _bars(motion: Any) -> list[Bar]:
     """The stretches in which contacts are active, from the state at the first output and the events after it."""
     mech: Mechanism = motion.mech
     start, end = _span(motion)
-    now = motion.stance if isinstance(motion, Solution) else motion.mode
-    on = np.asarray(now.on if isinstance(motion, Solution) else jax.vmap(lambda m: m.active)(now))[0].copy()
+    now = motion.mode
+    on = np.asarray(jax.vmap(lambda mode: mode.active)(now))[0].copy()
     pairs = np.stack([np.asarray(now.e1)[0], np.asarray(now.e2)[0]], 1)
     since, found = np.full(len(on), start), []
 

@@ -18,9 +18,9 @@ from jaxtyping import Array
 
 from .. import frames
 from .._dynamics.solution import Solution
+from .._events.log import Event
 from .._events.results import RESULTS
 from .._kinematics.motion import Motion
-from .._kinematics.replay import Event
 from .._kinematics.system import System, system
 from .._model.force.spring import Spring
 from .._model.gauge import Distance
@@ -235,7 +235,7 @@ def _active(what: Any, said: list[Event], order: np.ndarray) -> np.ndarray:
     if not names:
         return np.zeros((len(order), 0), bool)
     if isinstance(what, Solution):
-        rows, at_events = np.asarray(what.stance.on), np.asarray(what.events.active)[: len(said)]
+        rows, at_events = np.asarray(what.mode.active), np.asarray(what.events.active)[: len(said)]
     else:
         rows = np.asarray(jax.vmap(lambda mode: mode.active)(what.mode))
         now, at_events = rows[np.flatnonzero(_reached(what))[0]].copy(), np.zeros((len(said), len(names)), bool)

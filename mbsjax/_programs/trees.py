@@ -25,6 +25,11 @@ def frozen(tree: Any) -> Any:
     return jax.tree_util.tree_map(lambda x: jax.lax.stop_gradient(x) if eqx.is_array(x) else x, tree)
 
 
+def tree_where(condition: Any, a: Any, b: Any) -> Any:
+    """`jnp.where`, leaf by leaf."""
+    return jax.tree_util.tree_map(lambda x, y: jnp.where(condition, x, y), a, b)
+
+
 def once(f: Callable, *, lasting: bool = False) -> Any:
     """A function of trees that is traced once for each structure of its arguments, however often it is called. Called
     within a program, it is compiled as if it had been written out there; by itself, it is a program that is compiled in

@@ -1,0 +1,41 @@
+"""The guards of a simulation, in the order of `GuardTable`."""
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from .._events.guards import stacked
+from .mode import Mode
+from .plant import Instant, Plant
+
+
+def guards(plant: Plant, t: Array, now: Instant, mode: Mode, apart: Array) -> tuple[Array, list, tuple, Array]:
+    """All guards: for each contact the gap (G_I), or, once active, the gap elsewhere; the ends of its elements (G_T);
+    its force (G_F). Then the switches. Also where the contacts are, where each might close with the gap there, and the
+    gaps of the pairs of elements that are apart; `apart` are those of when the step began."""
+    frame, system = now.frame, plant.problem.system
+    values = []
+    places, there = list(mode.places), (*mode.places, jnp.zeros_like(mode.s1))
+    if plant.laws:
+        rigid = plant.rigid.reshape(-1, *(1,) * t.ndim)
+        where = (mode.e1, mode.e2, *frame.spots)
+        near, ends, places, there, apart = system.sights(frame.planes, where, mode.active, apart)
+        there = (*there, near)
+        watched = (jnp.abs(near) < 1e3 * system.size) & (rigid | ~mode.active)
+        near = jnp.where(watched, near / system.size, 1.0)
+        scale = jnp.where(now.scale > 0, now.scale, 1.0) / system.size
+        press = jnp.where(rigid, now.press / scale, -frame.gaps / system.size)
+        values.append(stacked(near, ends, jnp.where(mode.active, press, 1.0)))
+    values.append(plant.switches(t, frame.q, now.v, frame) * mode.signs)
+    return jnp.concatenate(values), places, there, apart
+
+
+def guard_value(plant: Plant, t: Array, now: Instant, after: Mode, guard: Array) -> Array:
+    """One of the guards, but for a factor, where the mode after the event is known that it led to: nothing is searched
+    for (of one lane)."""
+    values = [jnp.zeros(0)]
+    if plant.laws:
+        gaps, (s1, s2) = plant.problem.system.gaps(now.frame.planes, after), now.frame.spots
+        ends = jnp.stack([s1, 1 - s1, s2, 1 - s2], 1)
+        values.append(stacked(gaps, ends, jnp.where(plant.rigid, now.press, -now.frame.gaps)))
+    values.append(plant.switches(t, now.frame.q, now.v, now.frame))
+    return jnp.concatenate(values)[jnp.maximum(guard, 0)]

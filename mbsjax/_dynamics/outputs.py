@@ -1,0 +1,110 @@
+"""What a simulation tells, from its recorded steps: outputs at given times, and the log of its events."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from .._events.kinds import number
+from .._events.log import Log
+from .._events.results import RESULTS, result_of
+from .._programs.trees import frozen, once
+from .loop import Options
+from .mode import Mode
+from .plant import Plant
+from .record import Recording, Speeds
+from .replay import Trajectory, advance
+from .start import Start
+
+
+class Stats(NamedTuple):
+    """How much work it was."""
+
+    steps: Array
+    rejected: Array
+    events: Array
+
+
+@once
+def outputs(plant: Plant, found: Trajectory, recording: Recording, ts: Array, begin: Start, options: Options):
+    """Outputs and events, each from the step that it is in."""
+    rows, last, count = recording.steps, recording.last, recording.count
+    n = rows.t.shape[0]
+    modes = jax.tree_util.tree_map(lambda x, y: jnp.concatenate([x, y[None]]).at[count].set(y), rows.mode, last.mode)
+    modes = modes._replace(approach=found.approach)
+    known = jnp.where(jnp.arange(n + 1) <= count, frozen(found.t), jnp.inf)
+    begins = (found.t, found.q, found.p, modes)
+
+    def output(t: Array):
+        k = jnp.clip(jnp.searchsorted(known, frozen(t), side="right") - 1, 0, count)
+        alive = t <= frozen(last.t)
+        t_k, q, p, mode = jax.tree_util.tree_map(lambda x: x[k], begins)
+        t = jnp.where(alive, t, t_k)
+        now = advance(plant, t_k, q, p, mode, t, options)
+        kinetic, potential = plant.energies(t, now.frame, now.v, mode)
+        residual = jnp.max(jnp.abs(now.frame.residual), initial=0.0)
+        values = (now.frame.q, now.v, now.a, now.p, now.press, now.drive, kinetic, potential, residual)
+        return tuple(jnp.where(alive, x, jnp.nan) for x in values), mode
+
+    values, mode = jax.vmap(output)(ts)
+
+    log = _log(plant, found, modes, recording, options)
+    code = result_of(recording.code)
+    stopped = jnp.where(recording.code > 0, found.t[count], jnp.inf)
+    for fine, name in ((begin.clear, "overlapping"), (begin.off < 1e-6, "not_assembled")):
+        code = RESULTS.where(fine, code, getattr(RESULTS, name))
+        stopped = jnp.where(fine, stopped, found.t[0])
+    stats = Stats(count, recording.rejected, recording.events)
+    return (*values, mode, log, stopped, code, stats)
+
+
+def _log(plant: Plant, found: Trajectory, modes: Mode, recording: Recording, options: Options) -> Log:
+    """The events, each at the end of its step: what happened to its contact, switch or trigger, then what became of
+    other contacts because of it."""
+    rows, n, c, size = recording.steps, recording.steps.t.shape[0], len(plant.laws), options.max_events
+    if not options.watching:
+        none, two = jnp.zeros(0, int), jnp.zeros((0, 2))
+        pairs, q, v, impulse = two.astype(int), found.q[:0], found.speeds.v[:0], found.impulse[:0]
+        return Log(found.t[:0], jnp.zeros((), int), none, none, pairs, pairs, q, v, v, impulse, two, two, impulse > 0)
+    happened = (jnp.arange(n) < recording.count) & (rows.guard >= 0)
+    others = (modes.active[1:] != modes.active[:-1]) & (jnp.arange(c) != rows.contact[:, None])
+    every = happened[:, None] & jnp.concatenate([happened[:, None], others], 1)
+    (which,) = jnp.nonzero(every.reshape(-1), size=size, fill_value=n * (c + 1))
+    there = which < n * (c + 1)
+    k, other = jnp.where(there, which // (c + 1), 0), which % (c + 1) - 1
+    row, before = jax.tree_util.tree_map(lambda x: x[k], (rows, found.before))
+    after: Speeds = jax.tree_util.tree_map(lambda x: x[k + 1], found.speeds)
+    whose, active = jnp.where(other < 0, row.contact, other), modes.active[k + 1]
+    t, q, kind = found.t[k + 1], found.q[k + 1], row.kind
+    speeds, pairs = jnp.zeros((size, 2)), jnp.zeros((2, size, 2), int)
+    if c:
+        mine = jnp.clip(whose, 0, c - 1)[:, None]
+        of_mine = lambda x: jnp.take_along_axis(x, mine, 1)[:, 0]
+        speeds = jnp.stack([of_mine(x.rates) for x in (before, after)], 1)
+        pairs = jnp.stack([jnp.stack([of_mine(x[j]) for x in (modes.e1, modes.e2)], 1) for j in (k, k + 1)])
+        made = jnp.where(of_mine(active), number("closed"), number("released"))
+        kind = jnp.where(other < 0, kind, made)
+        # bouncing that is summed up ends a little later
+        problem, later = plant.problem, found.settle[k]
+        t = t + later
+        on = lambda q, v, s, t: problem.place(problem.system.retract(q, v * s), t)
+        q = jax.vmap(on)(q, after.v, later, t)
+    energies = jnp.stack([before.kinetic, after.kinetic], 1)
+    states = (q, before.v, after.v, found.impulse[k], speeds, energies)
+    q, v_before, v_after, impulse, speeds, energies = (jnp.where(there[:, None], x, 0.0) for x in states)
+    return Log(
+        t=jnp.where(there, t, jnp.inf),
+        count=jnp.sum(there),
+        kind=kind,
+        contact=jnp.where(there, whose, -1),
+        before=pairs[0],
+        after=pairs[1],
+        q=q,
+        v_before=v_before,
+        v_after=v_after,
+        impulse=impulse,
+        speed=speeds,
+        energy=energies,
+        active=active & there[:, None],
+    )

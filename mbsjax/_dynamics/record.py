@@ -1,0 +1,74 @@
+"""What a simulation records of its steps, for its outputs and its replay."""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from .mode import Mode
+from .plant import Frame, Plant
+
+
+class Speeds(NamedTuple):
+    """How fast a mechanism moves."""
+
+    v: Array  # velocities,
+    kinetic: Array  # their energy,
+    rates: Array  # and the rates of the gaps
+
+
+def speeds_of(frame: Frame, v: Array, rates: Array) -> Speeds:
+    """How fast it moves with these velocities, and these rates of the gaps."""
+    return Speeds(v, jnp.sum(v * jnp.sum(frame.M * v[None], 1), 0) / 2, rates)
+
+
+def at_rest(plant: Plant, t: Array) -> Speeds:
+    """All speeds zero."""
+    return Speeds(*(jnp.zeros((*n, *t.shape)) for n in ((len(plant.names[0]),), (), (len(plant.laws),))))
+
+
+class RecordedStep(NamedTuple):
+    """A step: where it begins, and what ended it."""
+
+    t: Array
+    q: Array
+    p: Array
+    mode: Mode
+    speeds: Speeds
+    t_end: Array
+    p_end: Array  # the momenta, and
+    before: Speeds  # how fast it moved, before what ended it
+    impulse: Array  # of every contact
+    guard: Array  # -1 where none ended it
+    kind: Array
+    contact: Array
+    struck: Array
+    elastic: Array
+    settle: Array  # how long the bouncing still lasts that this event sums up,
+    jerk: Array  # where the acceleration of the gap changes so fast
+
+
+def begun(t: Array, q: Array, p: Array, mode: Mode, speeds: Speeds) -> RecordedStep:
+    """A step that has not been made yet."""
+    none, no, zero = jnp.zeros(t.shape, int), jnp.zeros(mode.active.shape, bool), jnp.zeros_like(t)
+    impulse = jnp.zeros_like(speeds.rates)
+    return RecordedStep(t, q, p, mode, speeds, t, p, speeds, impulse, none, none, none, no, no, zero, zero)
+
+
+class Recording(NamedTuple):
+    """What the event loop recorded."""
+
+    steps: RecordedStep  # stacked on a first axis; from number `count` on they mean nothing
+    count: Array
+    last: RecordedStep  # the final state
+    code: Array  # of the result
+    rejected: Array
+    events: Array
+
+
+def blank(plant: Plant, t: Array, q: Array, p: Array, mode: Mode, max_steps: int) -> Recording:
+    """A recording that is laid out as those of simulations that begin so."""
+    last, none = begun(t, q, p, mode, at_rest(plant, t)), jnp.zeros(t.shape, int)
+    steps = jax.tree_util.tree_map(lambda x: jnp.zeros((max_steps, *x.shape), x.dtype), last)
+    return Recording(steps, none, last, none, none, none)

@@ -1,0 +1,205 @@
+"""Resets: what follows when a guard has reached zero in dynamics (thesis 3.5, 3.6)."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from .._events.guards import FORCE, GAP, PER_CONTACT, contact_of, is_end, kind_of
+from .._events.kinds import number
+from .._numerics.groups import lanewise
+from .._programs.trees import tree_where
+from .impact import Collision, Impact, RestRule, collision, impact, struck_velocity
+from .mode import Mode
+from .plant import Frame, Instant, Plant
+
+
+REST_NOISE = 1e-13  # in parts of the mechanism's size: a gap that is less has not left its surface,
+_HOP = 16  # times that: bounces that are less high are not resolved; their series is summed
+_SERIES = 0.01  # of the time covered: bouncing that would last longer is no series
+_STILL = 1e-9  # of the speeds before an impact: contacts that part more slowly stay together
+
+
+class Reset(NamedTuple):
+    """What an event decides."""
+
+    mode: Mode
+    v: Float[Array, " nv"]  # velocities afterwards
+    kind: Int[Array, ""]  # a number of EVENTS
+    contact: Int[Array, ""]  # or c plus the number of a switch
+    struck: Bool[Array, " c"]  # which contacts make an impulse,
+    elastic: Bool[Array, " c"]  # and which of them with their restitution
+    impulse: Float[Array, " c"]
+    rates: Float[Array, " c"]  # of the gaps, before it
+    touched: Bool[Array, " c"]  # contacts that it changes, or that make an impulse
+    approach: Float[Array, ""]  # how fast the gap closed,
+    rebound: Float[Array, ""]  # and the speed at which restitution would have bodies part that stay together
+
+
+def reset(
+    plant: Plant,
+    frame: Frame,
+    v: Float[Array, " nv"],
+    mode: Mode,
+    there: tuple[Array, ...],
+    guard: Int[Array, ""],
+    rest: RestRule,
+    fastest: Float[Array, ""],
+) -> Reset:
+    """What follows when a guard has reached zero. `there` is where each contact might close, and its gap there;
+    `fastest` is the fastest impact so far."""
+    c = len(plant.laws)
+    switch = guard - PER_CONTACT * c
+    is_switch = switch >= 0
+    signs = jnp.where(jnp.arange(mode.signs.shape[0]) == switch, -mode.signs, mode.signs)
+    n_own = sum(force.n_switches for force in plant.forces)
+    turned = jnp.where(switch < n_own, number("switched"), number("triggered"))
+    if c == 0:
+        zero, no, none = jnp.zeros(()), jnp.zeros(0, bool), jnp.zeros(0)
+        return Reset(mode._replace(signs=signs), v, turned, c + switch, no, no, none, none, no, zero, zero)
+
+    k, what = jnp.clip(contact_of(guard), 0, c - 1), jnp.where(is_switch, -1, kind_of(guard))
+    mine, rigid, closing = jnp.arange(c) == k, jnp.asarray(plant.rigid), what == GAP
+    meets = closing & rigid[k]
+    shifts = meets & mode.active[k]
+    met = collision(plant, frame, v, _placed(mode, ~mode.active | (mine & closing), there[:4]))
+    approach = jnp.where(meets, jnp.maximum(-met.rates[k], 0.0), 0.0)
+    hit, active, closed = _hit(plant, met, mode, mine, meets, shifts, there[4], rest, approach, fastest)
+    after, goes_on = _changed(plant, frame, mode, mine, what, there[:4], jnp.where(meets, active, mode.active), meets)
+    soft = closing & ~rigid[k]
+    after = after._replace(approach=jnp.where(mine & soft, -met.rates, mode.approach))
+    after = tree_where(is_switch, mode, after)._replace(signs=signs)
+    kinds = {
+        "shifted": shifts,
+        "closed": (meets & closed[k]) | soft,
+        "impact": meets,
+        "transition": goes_on,
+        "released": what == FORCE,
+    }
+    kind = jnp.select([is_switch, *kinds.values()], [turned, *map(number, kinds)], number("deleted"))
+    struck, impulse = hit.struck & meets, jnp.where(meets, hit.impulse, 0.0)
+    touched = (mine & ~is_switch) | struck | (after.active != mode.active)
+    rebound = jnp.where(closed[k] & ~shifts, plant.restitution[k] * approach, 0.0)
+    contact, v = jnp.where(is_switch, c + switch, k), struck_velocity(plant, met, v, impulse)
+    return Reset(after, v, kind, contact, struck, hit.elastic & struck, impulse, met.rates, touched, approach, rebound)
+
+
+def _placed(mode: Mode, chosen: Array, places: tuple[Array, ...]) -> Mode:
+    """With the chosen contacts in other places."""
+    return mode.at(tuple(jnp.where(chosen, x, y) for x, y in zip(places, mode.places)))
+
+
+def _hit(
+    plant: Plant,
+    met: Collision,
+    mode: Mode,
+    mine: Array,
+    meets: Array,
+    shifts: Array,
+    gap: Array,
+    rest: RestRule,
+    approach: Array,
+    fastest: Array,
+) -> tuple[Impact, Array, Array]:
+    """The impact of a contact that closes, with all that touch; which contacts are active after it; and which of them
+    it has closed."""
+    rigid = jnp.asarray(plant.rigid)
+    held = mode.active & ~(mine & shifts)
+    near = jnp.abs(gap) < rest.touching * plant.problem.system.size
+    part = rigid & (held | near | mine)
+    hits = part & ~held & ((met.rates < 0) | (mine & meets))  # one that rests on its surface is formed
+    rest_speed = rest.below(jnp.maximum(fastest, approach))
+    hit = impact(met, plant.restitution, part, hits & (plant.restitution > 0), rest_speed)
+    still = _STILL * jnp.max(jnp.abs(met.rates)) + rest_speed  # what parts more slowly stays: the contacts hold it
+    closed = hits & ~hit.elastic & (hit.rates <= still)
+    kept = mode.active & (~part | (hit.rates <= still)) & ~(mine & shifts)
+    return hit, jnp.where(rigid, closed | kept, mode.active), closed
+
+
+def _changed(
+    plant: Plant,
+    frame: Frame,
+    mode: Mode,
+    mine: Array,
+    what: Array,
+    there: tuple[Array, ...],
+    active: Array,
+    meets: Array,
+) -> tuple[Mode, Array]:
+    """The mode with its contacts where they are then, and whether the contact goes on to its next element. One that
+    cannot is deleted; one whose force is zero opens."""
+    further, possible = plant.problem.system.further(frame.planes, mode.places, what)
+    able = jnp.any(mine & possible)
+    goes_on = is_end(what) & able
+    opens = (what == FORCE) | (is_end(what) & ~able)
+    closing = what == GAP
+    active = jnp.where(meets, active, jnp.where(mine & opens, False, active | (mine & closing)))
+    moved = jnp.where(goes_on, mine, ~mode.active | (mine & closing))
+    places = tuple(jnp.where(goes_on, x, y) for x, y in zip(further, there))
+    return _placed(mode, moved, places)._replace(active=active), goes_on
+
+
+class Bounces(NamedTuple):
+    """What is known of the impacts so far."""
+
+    fastest: Float[Array, "*lanes"]
+    last: Float[Array, "c *lanes"]  # when each contact last made one,
+    pull: Float[Array, "c *lanes"]  # and the acceleration of its gap before it
+
+
+def reset_lanes(
+    plant: Plant,
+    rest: RestRule,
+    now: Instant,
+    t: Array,
+    mode: Mode,
+    there: tuple[Array, ...],
+    began: Mode,
+    bounces: Bounces,
+    guard: Array,
+    event: Array,
+    span: Array,
+) -> tuple[Reset, Bounces, Array, Array]:
+    """`reset`, along lanes, where there is an event; what is known of the impacts then; how long the bouncing still
+    lasts that it sums up, and how fast the acceleration of the gap changes there. The step `began` in another mode."""
+    c, lanes = len(plant.laws), t.ndim
+    guard = jnp.maximum(guard, 0)
+    pull = settle = jerk = jnp.zeros_like(t)
+    mine: Any = None
+    if c:
+        numbers = np.arange(c).reshape(-1, *(1,) * lanes)
+        mine = (numbers == contact_of(guard)) & (kind_of(guard) == GAP) & event
+        # the acceleration is known on the elements that the step began with
+        mine = mine & (began.e1 == there[0]) & (began.e2 == there[1])
+        pull = jnp.sum(jnp.where(mine, now.gap_rates_dot, 0.0), 0)
+        hop = _HOP * REST_NOISE * plant.problem.system.size
+        rest = rest._replace(speed=jnp.maximum(rest.speed, jnp.sqrt(2 * jnp.maximum(-pull, 0.0) * hop)))
+    rest = RestRule(*(jnp.broadcast_to(x, t.shape) for x in rest))
+    made = lanewise(reset, lanes)(plant, now.frame, now.v, mode, there, guard, rest, bounces.fastest)
+    if c:
+        last, last_pull, restitution = (
+            jnp.sum(jnp.where(mine, x, 0.0), 0) for x in (bounces.last, bounces.pull, plant.restitution)
+        )
+        flew = jnp.isfinite(last) & (t > last)
+        jerk = jnp.where(flew, (pull - last_pull) / jnp.where(flew, t - last, 1.0), 0.0)
+        settle = bouncing_time(made.rebound, pull, jerk, restitution, _SERIES * span)
+    bounces = Bounces(
+        jnp.where(event, jnp.maximum(bounces.fastest, made.approach), bounces.fastest),
+        jnp.where(mine, t, bounces.last) if c else bounces.last,
+        jnp.where(mine, now.gap_rates_dot, bounces.pull) if c else bounces.pull,
+    )
+    return made, bounces, settle, jerk
+
+
+def bouncing_time(speed: Array, acceleration: Array, jerk: Array, restitution: Array, longest: Any) -> Array:
+    """How long the bouncing lasts that begins with this speed away from a surface, under an acceleration towards it
+    that changes evenly: infinitely many flights, the first of 2 v/A, each `restitution` times as long as the last.
+    Right to second order in the speed; zero where the acceleration is not steady enough for such a series, or it would
+    be longer than `longest`."""
+    pull = -acceleration
+    falls = (pull > 0) & (speed > 0) & (restitution < 1)
+    safe = jnp.where(falls, pull, 1.0)
+    sum_ = 2 * speed / (safe * jnp.where(falls, 1 - restitution, 1.0))
+    change = jerk * sum_ / (3 * safe)
+    return jnp.where(falls & (jnp.abs(change) < 0.25) & (sum_ < longest), sum_ * (1 + change), 0.0)

@@ -1,0 +1,91 @@
+"""How long a step of a simulation may be: by its error, and by how soon bodies could come near each other."""
+
+from typing import Any, NamedTuple
+
+import diffrax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from .._numerics.groups import pick, wide
+from .plant import Frame, Instant, Plant
+
+
+_STRIDE = 0.3  # the longest step where contacts are watched, in radians, or parts of the mechanism's size
+
+
+def accepted(
+    solver: diffrax.AbstractSolver, rtol: Array, atol: Array, t: Array, h: Array, y0: Array, y1: Array, error: Array
+) -> Any:
+    """Whether a step is good enough, and how long the next one may be. (The controller has no memory; of one lane.)"""
+    term: Any = diffrax.ODETerm(lambda t, y, args: y)
+    order: Any = solver.order(term)
+    controller = diffrax.PIDController(rtol=rtol, atol=atol)
+    _, state = controller.init(term, t, t + h, y0, h, None, solver.func, order)
+    keep, begin, end, _, _, _ = controller.adapt_step_size(t, t + h, y0, y1, None, error, order, state)
+    return keep, end - begin
+
+
+class Reach(NamedTuple):
+    """How far the profiles of the contacts reach, and how fine they are."""
+
+    along: Float[Array, "c *lanes"]  # the shortest element
+    rounds: Float[Array, "c pairs *lanes"]  # half of the radii of two elements that are round
+    around: tuple[Array, Array]
+
+
+def reach_of(plant: Plant) -> Reach:
+    system = plant.problem.system
+    return Reach(*system.finest, system.around)
+
+
+def closing_speeds(
+    plant: Plant, reach: Reach, now: Instant
+) -> tuple[Float[Array, "c *lanes"], Float[Array, "c *lanes"]]:
+    """Bounds on how fast the gap of each contact can change, and on how fast that can grow."""
+    system, frame = plant.problem.system, now.frame
+    paths = wide(system.layout.paths, now.v.ndim - 1)
+    twists = [jnp.sum(paths * (frame.S * x)[:, None], 2) for x in (now.v, now.a)]
+    speed, growth = (system.passing(frame.planes, x, reach.around) for x in twists)
+    return speed, growth
+
+
+def stride(
+    plant: Plant,
+    reach: Reach,
+    now: Instant,
+    closing: tuple[Array, Array],
+    gaps: Float[Array, "c *lanes"],
+    apart: Float[Array, "c pairs *lanes"],
+    active: Array,
+    span: Array,
+) -> Float[Array, "*lanes"]:
+    """The longest step in which no event is missed: no further than bodies could come near each other, or than the
+    shortest element."""
+    sizes = plant.problem.system.column_sizes()
+    speed, gain = (jnp.max(jnp.abs(x / sizes), 0, initial=0.0) for x in (now.v, now.a))
+    longest = _time_for(jnp.full_like(span, _STRIDE), speed, gain, span)
+    near = jnp.min(jnp.maximum(apart, reach.rounds), 1)  # the nearest corner that might be clipped
+    room = jnp.where(active, reach.along, jnp.maximum(gaps, jnp.minimum(reach.along, near)))
+    return jnp.minimum(longest, jnp.min(_time_for(room, *closing, span), 0))
+
+
+def _time_for(way: Array, speed: Array, gain: Array, span: Array) -> Array:
+    """How long a way takes from a speed that grows, at most the time covered."""
+    rush = speed + jnp.sqrt(speed**2 + 2 * gain * way)
+    return 2 * way / jnp.maximum(rush, 2 * way / span)
+
+
+def weights(plant: Plant, frame: Frame, span: Array) -> Array:
+    """What one unit of each coordinate and momentum weighs in the error: the size of the mechanism, and what a
+    freedom's momentum is at the speed that takes it through that size, or a radian, in the time covered."""
+    sizes = plant.problem.system.column_sizes()
+    u, slots = plant.problem.unknown, np.array(plant.problem.system.layout.slots, dtype=int)
+    owner = np.full(frame.q.shape[0], len(slots))
+    owner[slots[slots >= 0]] = np.flatnonzero(slots >= 0)
+    of_q = pick(jnp.concatenate([sizes, jnp.ones_like(sizes[:1])]), owner)
+    inertia = pick(jnp.sum(frame.M * wide(np.eye(len(slots)), span.ndim), 1), u)
+    largest = jnp.max(inertia * plant.columns**2, 0, initial=0.0)
+    inertia = jnp.maximum(inertia, 1e-3 * largest / plant.columns**2)
+    inertia = jnp.where(inertia > 0, inertia, 1.0)
+    return jnp.concatenate([of_q, inertia * plant.columns / jnp.where(span > 0, span, 1.0)])

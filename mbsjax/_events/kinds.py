@@ -1,0 +1,12 @@
+"""The kinds of events."""
+
+EVENTS = ("closed", "transition", "shifted", "released", "deleted", "jammed", "impact", "switched", "triggered")
+"""What happens to a contact: it closes; it goes on to a neighboring element (G_T); it goes over to
+elements elsewhere, which it met; it is released, since it would have to pull; it is deleted, since it is geometrically
+impossible; it closes, and nothing can give way; in dynamics, the bodies meet and part again. A force is switched, a
+trigger passes zero."""
+
+
+def number(kind: str) -> int:
+    """The number of a kind in `EVENTS`, by which records tell it."""
+    return EVENTS.index(kind)

@@ -1,0 +1,131 @@
+"""The logs of events: of a driven motion and of a simulation, as arrays and in words."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from .._model.mechanism import Mechanism
+from .._programs.batch import AbstractBatch, single
+from .kinds import EVENTS
+
+
+class Event(NamedTuple):
+    """One change of a contact.
+
+    - `t`: when.
+    - `kind`: one of [`mbsjax.EVENTS`][].
+    - `contact`: its name; that of a force or a trigger, where one of these made the event.
+    - `before`, `after`: the elements of the first and the second profile, as (number, kind); None without contact.
+    - `gave_way`: the name of the contact that opened because this one closed, if one did.
+    """
+
+    t: float
+    kind: str
+    contact: str
+    before: Any
+    after: Any
+    gave_way: str | None
+
+    def __str__(self) -> str:
+        if self.before is None:
+            return f"t = {self.t:.9g}: {self.contact!r} {self.kind}"
+        pairs = [f"{a[1]} {a[0]} - {b[1]} {b[0]}" for a, b in (self.before, self.after)]
+        where = pairs[0] if pairs[0] == pairs[1] else f"{pairs[0]} -> {pairs[1]}"
+        gave = f"; {self.gave_way!r} gave way" if self.gave_way else ""
+        gone = ": the profile ends there, or no further contact is possible" if self.kind == "deleted" else ""
+        return f"t = {self.t:.9g}: contact {self.contact!r} {self.kind} ({where}){gone}{gave}"
+
+
+class Events(AbstractBatch):
+    """How the contacts changed along a motion. Arrays have room for `max_events` events; of these, the first `count`
+    happened, and the others have an infinite `t`. The times carry derivatives.
+
+    - `t`, `count`: when, and how many.
+    - `kind`: what happened, a number of [`mbsjax.EVENTS`][]; `contact`, to which contact of the mechanism; `gave_way`,
+        which one opened because of it, -1 for none.
+    - `before`, `after`: the numbers of its elements.
+    - `q`, `v_before`, `v_after`, `a_before`, `a_after`: the position, and the one-sided velocities and accelerations,
+        as in [`mbsjax.Motion`][].
+    - `active_last`: which contacts are active in the end.
+    """
+
+    t: Float[Array, " events"]
+    count: Int[Array, ""]
+    kind: Int[Array, " events"]
+    contact: Int[Array, " events"]
+    gave_way: Int[Array, " events"]
+    before: Int[Array, "events 2"]
+    after: Int[Array, "events 2"]
+    q: Float[Array, "events nq"]
+    v_before: Float[Array, "events nv"]
+    v_after: Float[Array, "events nv"]
+    a_before: Float[Array, "events nv"]
+    a_after: Float[Array, "events nv"]
+    active_last: Bool[Array, " c"]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.t.shape[:-1]
+
+    def list(self, mech: Mechanism) -> list[Event]:
+        """The events in words."""
+        return _in_words(self, mech, (), self.gave_way)
+
+
+class Log(AbstractBatch):
+    """The events of a simulation. Arrays have room for `max_events`; of these, the first `count` happened, and the
+    others have an infinite `t`. Times, states and impulses carry derivatives.
+
+    - `t`, `count`: when, and how many.
+    - `kind`: a number of [`mbsjax.EVENTS`][]; `contact`: which contact of the mechanism, or, counted on from there,
+        which switch of a force or which trigger.
+    - `before`, `after`: the numbers of the contact's elements.
+    - `q`, `v_before`, `v_after`: the position, and the velocities on both sides.
+    - `impulse`: of every contact.
+    - `speed`: the rate of the contact's gap before and after.
+    - `energy`: the kinetic energy before and after.
+    - `active`: which contacts are active afterwards.
+    """
+
+    t: Float[Array, " events"]
+    count: Int[Array, ""]
+    kind: Int[Array, " events"]
+    contact: Int[Array, " events"]
+    before: Int[Array, "events 2"]
+    after: Int[Array, "events 2"]
+    q: Float[Array, "events nq"]
+    v_before: Float[Array, "events nv"]
+    v_after: Float[Array, "events nv"]
+    impulse: Float[Array, "events c"]
+    speed: Float[Array, "events 2"]
+    energy: Float[Array, "events 2"]
+    active: Bool[Array, "events c"]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.t.shape[:-1]
+
+    def list(self, mech: Mechanism, triggers: tuple = ()) -> list[Event]:
+        """The events in words."""
+        switches = [force.name for force in mech.forces for _ in range(force.n_switches)]
+        return _in_words(self, mech, [*switches, *(trigger.name for trigger in triggers)], None)
+
+
+def _in_words(log: Events | Log, mech: Mechanism, others: Sequence[str], gave_way: Any) -> list[Event]:
+    """The events of a log. `others` are the names of what is counted on from the contacts."""
+    single(log, "events can be listed")
+    elements = [[profile.kinds for profile in mech.profiles(contact)] for contact in mech.contacts]
+    names = [*(contact.name for contact in mech.contacts), *others]
+    t, kind, contact, *pairs = (np.asarray(x) for x in (log.t, log.kind, log.contact, log.before, log.after))
+    given = np.full(len(t), -1) if gave_way is None else np.asarray(gave_way)
+    found = []
+    for i in range(int(log.count)):
+        k = int(contact[i])
+        before = after = None
+        if k < len(elements):
+            before, after = (tuple((int(e), elements[k][side][int(e)]) for side, e in enumerate(x[i])) for x in pairs)
+        opened = names[int(given[i])] if given[i] >= 0 else None
+        found.append(Event(float(t[i]), EVENTS[int(kind[i])], names[k], before, after, opened))
+    return found
