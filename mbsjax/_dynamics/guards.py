@@ -4,29 +4,33 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from .._events.guards import stacked
+from .._events.places import Places
 from .mode import Mode
 from .plant import Instant, Plant
 
 
-def guards(plant: Plant, t: Array, now: Instant, mode: Mode, apart: Array) -> tuple[Array, list, tuple, Array]:
+def guards(
+    plant: Plant, t: Array, now: Instant, mode: Mode, apart: Array
+) -> tuple[Array, Places, tuple[Places, Array], Array]:
     """All guards: for each contact the gap (G_I), or, once active, the gap elsewhere; the ends of its elements (G_T);
     its force (G_F). Then the switches. Also where the contacts are, where each might close with the gap there, and the
     gaps of the pairs of elements that are apart; `apart` are those of when the step began."""
     frame, system = now.frame, plant.problem.system
     values = []
-    places, there = list(mode.places), (*mode.places, jnp.zeros_like(mode.s1))
+    places, near = mode.places, jnp.zeros_like(mode.places.s1)
+    there = places
     if plant.laws:
         rigid = plant.rigid.reshape(-1, *(1,) * t.ndim)
-        where = (mode.e1, mode.e2, *frame.spots)
+        s1, s2 = frame.spots
+        where = mode.places._replace(s1=s1, s2=s2)
         near, ends, places, there, apart = system.sights(frame.planes, where, mode.active, apart)
-        there = (*there, near)
         watched = (jnp.abs(near) < 1e3 * system.size) & (rigid | ~mode.active)
-        near = jnp.where(watched, near / system.size, 1.0)
+        gaps = jnp.where(watched, near / system.size, 1.0)
         scale = jnp.where(now.scale > 0, now.scale, 1.0) / system.size
         press = jnp.where(rigid, now.press / scale, -frame.gaps / system.size)
-        values.append(stacked(near, ends, jnp.where(mode.active, press, 1.0)))
+        values.append(stacked(gaps, ends, jnp.where(mode.active, press, 1.0)))
     values.append(plant.switches(t, frame.q, now.v, frame) * mode.signs)
-    return jnp.concatenate(values), places, there, apart
+    return jnp.concatenate(values), Places(*places), (Places(*there), near), apart
 
 
 def guard_value(plant: Plant, t: Array, now: Instant, after: Mode, guard: Array) -> Array:

@@ -16,6 +16,7 @@ from jaxtyping import Array
 from .._events.dips import dip_by_middle
 from .._events.guards import GuardTable
 from .._events.locator import JUMP, Bracket, aim, narrowed, no_bracket
+from .._events.places import Places
 from .._events.results import code
 from .._numerics.groups import lanes_behind, lanewise
 from .._numerics.record import Record
@@ -71,7 +72,7 @@ class _State(NamedTuple):
     speeds: Speeds
     f: Array  # the rates of q and p
     mode: Mode
-    there: tuple  # where each contact might close, and the gap there
+    there: tuple[Places, Array]  # where each contact might close, and the gap there
     apart: Array  # the gaps of the pairs of elements that are apart
     g: Array  # the guards
     armed: Array  # which of them have left their surface
@@ -100,8 +101,8 @@ class _Trial(NamedTuple):
     g_mid: Array
     apart_mid: Array
     g: Array
-    places: Any
-    there: tuple
+    places: Places
+    there: tuple[Places, Array]
     apart: Array
     keep: Array  # whether its error is small enough,
     h_next: Array  # and how long the next one may be
@@ -192,7 +193,7 @@ def _first(run: _Run, t: Array, q: Array, p: Array, mode: Mode) -> _State:
     g, of_contacts = jnp.zeros((run.table.count, *t.shape)), jnp.zeros((run.table.contacts, *t.shape))
     return _State(
         t, q, p, at_rest(run.plant, t), jnp.zeros_like(jnp.concatenate([q, p])), mode,
-        there=(*mode.places, mode.s1), apart=run.plant.problem.system.pairs_apart(t.shape), g=g, armed=g > 0,
+        there=(mode.places, mode.places.s1), apart=run.plant.problem.system.pairs_apart(t.shape), g=g, armed=g > 0,
         exempt=of_contacts > 0, fresh=~no, h=1e-3 * run.span, h_free=1e-3 * run.span, bracket=no_bracket(g),
         bounces=Bounces(zero, of_contacts - jnp.inf, of_contacts), tries=none, cut=no, steps=none, rejected=none,
         events=none, code=none, done=run.span <= 0,
@@ -376,7 +377,7 @@ def _committed(
     # comes first, and the event is bracketed anew from there
     anew = commit | (active & ~trial.keep) | signs.long | located.dips
     missed = located.over & b.crossed
-    mode = s.mode.at(tuple(trial.places))
+    mode = s.mode._replace(places=trial.places)
     new = s._replace(
         t=jnp.where(commit, trial.t, s.t),
         q=jnp.where(reached, now.frame.q, s.q),

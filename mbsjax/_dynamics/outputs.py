@@ -82,7 +82,7 @@ def _log(plant: Plant, found: Trajectory, modes: Mode, recording: Recording, opt
         mine = jnp.clip(whose, 0, c - 1)[:, None]
         of_mine = lambda x: jnp.take_along_axis(x, mine, 1)[:, 0]
         speeds = jnp.stack([of_mine(x.rates) for x in (before, after)], 1)
-        pairs = jnp.stack([jnp.stack([of_mine(x[j]) for x in (modes.e1, modes.e2)], 1) for j in (k, k + 1)])
+        pairs = jnp.stack([jnp.stack([of_mine(x[j]) for x in modes.places[:2]], 1) for j in (k, k + 1)])
         made = jnp.where(of_mine(active), number("closed"), number("released"))
         kind = jnp.where(other < 0, kind, made)
         # bouncing that is summed up ends a little later

@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .._events.guards import FORCE, GAP, PER_CONTACT, contact_of, is_end, kind_of
 from .._events.kinds import number
+from .._events.places import Places
 from .._numerics.groups import lanewise
 from .._programs.trees import tree_where
 from .impact import Collision, Impact, RestRule, collision, impact, struck_velocity
@@ -42,7 +43,7 @@ def reset(
     frame: Frame,
     v: Float[Array, " nv"],
     mode: Mode,
-    there: tuple[Array, ...],
+    there: tuple[Places, Array],
     guard: Int[Array, ""],
     rest: RestRule,
     fastest: Float[Array, ""],
@@ -63,10 +64,12 @@ def reset(
     mine, rigid, closing = jnp.arange(c) == k, jnp.asarray(plant.rigid), what == GAP
     meets = closing & rigid[k]
     shifts = meets & mode.active[k]
-    met = collision(plant, frame, v, _placed(mode, ~mode.active | (mine & closing), there[:4]))
+    near, gap = there
+    nearest = near.where(~mode.active | (mine & closing), mode.places)
+    met = collision(plant, frame, v, mode._replace(places=nearest))
     approach = jnp.where(meets, jnp.maximum(-met.rates[k], 0.0), 0.0)
-    hit, active, closed = _hit(plant, met, mode, mine, meets, shifts, there[4], rest, approach, fastest)
-    after, goes_on = _changed(plant, frame, mode, mine, what, there[:4], jnp.where(meets, active, mode.active), meets)
+    hit, active, closed = _hit(plant, met, mode, mine, meets, shifts, gap, rest, approach, fastest)
+    after, goes_on = _changed(plant, frame, mode, mine, what, near, jnp.where(meets, active, mode.active), meets)
     soft = closing & ~rigid[k]
     after = after._replace(approach=jnp.where(mine & soft, -met.rates, mode.approach))
     after = tree_where(is_switch, mode, after)._replace(signs=signs)
@@ -83,11 +86,6 @@ def reset(
     rebound = jnp.where(closed[k] & ~shifts, plant.restitution[k] * approach, 0.0)
     contact, v = jnp.where(is_switch, c + switch, k), struck_velocity(plant, met, v, impulse)
     return Reset(after, v, kind, contact, struck, hit.elastic & struck, impulse, met.rates, touched, approach, rebound)
-
-
-def _placed(mode: Mode, chosen: Array, places: tuple[Array, ...]) -> Mode:
-    """With the chosen contacts in other places."""
-    return mode.at(tuple(jnp.where(chosen, x, y) for x, y in zip(places, mode.places)))
 
 
 def _hit(
@@ -123,7 +121,7 @@ def _changed(
     mode: Mode,
     mine: Array,
     what: Array,
-    there: tuple[Array, ...],
+    there: Places,
     active: Array,
     meets: Array,
 ) -> tuple[Mode, Array]:
@@ -136,8 +134,8 @@ def _changed(
     closing = what == GAP
     active = jnp.where(meets, active, jnp.where(mine & opens, False, active | (mine & closing)))
     moved = jnp.where(goes_on, mine, ~mode.active | (mine & closing))
-    places = tuple(jnp.where(goes_on, x, y) for x, y in zip(further, there))
-    return _placed(mode, moved, places)._replace(active=active), goes_on
+    places = Places(*further).where(goes_on, there).where(moved, mode.places)
+    return mode._replace(places=places, active=active), goes_on
 
 
 class Bounces(NamedTuple):
@@ -154,7 +152,7 @@ def reset_lanes(
     now: Instant,
     t: Array,
     mode: Mode,
-    there: tuple[Array, ...],
+    there: tuple[Places, Array],
     began: Mode,
     bounces: Bounces,
     guard: Array,
@@ -171,7 +169,7 @@ def reset_lanes(
         numbers = np.arange(c).reshape(-1, *(1,) * lanes)
         mine = (numbers == contact_of(guard)) & (kind_of(guard) == GAP) & event
         # the acceleration is known on the elements that the step began with
-        mine = mine & (began.e1 == there[0]) & (began.e2 == there[1])
+        mine = mine & (began.places.e1 == there[0].e1) & (began.places.e2 == there[0].e2)
         pull = jnp.sum(jnp.where(mine, now.gap_rates_dot, 0.0), 0)
         hop = _HOP * REST_NOISE * plant.problem.system.size
         rest = rest._replace(speed=jnp.maximum(rest.speed, jnp.sqrt(2 * jnp.maximum(-pull, 0.0) * hop)))

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._events.places import Places
 from .._kinematics.assembly import Estimate, close, closing, explain, guess
-from .._kinematics.contacts import Mode as DrivenMode
 from .._kinematics.drive import problem as make_problem
+from .._kinematics.mode import Mode as DrivenMode
 from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import Pairing
 from .._numerics.groups import pick
@@ -125,11 +126,12 @@ def first_mode(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing |
     zero = jnp.zeros(c)
     if c == 0:
         none = jnp.zeros(0, int)
-        return Mode(none > 0, none, none, zero, zero, zero, jnp.ones(n))
+        return Mode(none > 0, Places(none, none, zero, zero), zero, jnp.ones(n))
     if near is None:
         near = system.nearest(system.planes(system.poses(q)))
     on = jnp.where(plant.rigid, jnp.asarray(active), near.gap < 0)
-    return Mode(on, near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1), zero, jnp.ones(n))
+    places = Places(near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1))
+    return Mode(on, places, zero, jnp.ones(n))
 
 
 @once
@@ -139,10 +141,10 @@ def _velocity(
     """Velocities of least kinetic energy that satisfy the constraints and are as given, and by how much they miss that,
     scaled. `closed` tells where the active contacts are."""
     none = jnp.zeros(len(plant.laws))
-    mode = Mode(none > 0, none.astype(int), none.astype(int), none, none, none, jnp.ones(0))
+    first = none.astype(int)
+    mode = Mode(none > 0, Places(first, first, none, none), none, jnp.ones(0))
     if closed is not None:
-        places = frozen((closed.e1, closed.e2, closed.s1, closed.s2))
-        mode = mode.at(places)._replace(active=jnp.asarray(active_contacts(mech)))
+        mode = mode._replace(active=jnp.asarray(active_contacts(mech)), places=frozen(closed.places))
     frame, (v_d, _) = plant.frame(q, t, mode), plant.driven(t)
     driven, u, sizes = (
         np.array(plant.problem.columns, dtype=int),

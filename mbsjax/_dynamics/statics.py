@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .._events.places import Places
 from .._events.results import RESULTS
 from .._kinematics.assembly import close, closing, explain, guess
 from .._kinematics.drive import problem as make_problem
@@ -87,11 +88,10 @@ def inverse_dynamics(mech: Mechanism, drive: Mapping[str, Any], ts: Any, **optio
     if motion.mode is None:
         none = jnp.zeros((n, 0), int)
         zero = jnp.zeros((n, 0))
-        mode = Mode(none > 0, none, none, zero, zero, zero, side)
+        mode = Mode(none > 0, Places(none, none, zero, zero), zero, side)
     else:
-        mode = motion.mode
-        active = jax.vmap(lambda m: m.active)(mode)
-        mode = Mode(active, mode.e1, mode.e2, mode.s1, mode.s2, jnp.zeros((n, c)), side)
+        active = jax.vmap(lambda mode: mode.active)(motion.mode)
+        mode = Mode(active, motion.mode.places, jnp.zeros((n, c)), side)
     mode, drive_, press = _efforts(plant, motion.ts, motion.q, motion.v, mode)
     driven = [mech.coordinates[k] for k in problem.columns] + [mech.gauges[k].name for k in problem.gauges]
     return Efforts(motion, plant, tuple(driven), drive_, press, mode)

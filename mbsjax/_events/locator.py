@@ -12,7 +12,6 @@ from jaxtyping import Array, Bool, Float, Int
 
 
 JUMP = 1e-6  # a guard that changes its sign by more than this in no time did not pass through zero
-_WEIGHT = 0.5
 _CHORDS = 8  # attempts after which every other one halves the bracket
 _ASIDE = 1e-3  # of the bracket: no attempt is nearer to its ends, so that it closes from both sides
 
@@ -25,6 +24,7 @@ class Bracket(NamedTuple):
     g_lo: Float[Array, "guards *lanes"]
     g_hi: Float[Array, "guards *lanes"]
     moved: Int[Array, "*lanes"]  # which end moved last: 1 the lower, -1 the upper, 0 none
+    weight: Float[Array, "*lanes"]  # what the upper end counts in chords, if the lower counts one
 
     @property
     def locating(self) -> Bool[Array, "*lanes"]:
@@ -39,14 +39,14 @@ class Bracket(NamedTuple):
     def roots(self) -> Float[Array, "guards *lanes"]:
         """Where they do, by the chord, as parts of the bracket; 1 for the others."""
         crossed = self.crossed
-        return jnp.where(crossed, self.g_lo / jnp.where(crossed, self.g_lo - self.g_hi, 1.0), 1.0)
+        return jnp.where(crossed, self.g_lo / jnp.where(crossed, self.g_lo - self.weight * self.g_hi, 1.0), 1.0)
 
 
 def no_bracket(g: Float[Array, "guards *lanes"]) -> Bracket:
     """Before anything is known."""
     zero = jnp.zeros(g.shape[1:])
     nothing = jnp.zeros_like(g)
-    return Bracket(zero, jnp.full_like(zero, jnp.inf), nothing, nothing, zero.astype(int))
+    return Bracket(zero, jnp.full_like(zero, jnp.inf), nothing, nothing, zero.astype(int), jnp.ones_like(zero))
 
 
 def narrowed(
@@ -62,12 +62,14 @@ def narrowed(
     second time counts half: that draws the next chord towards it (the Illinois method)."""
     stays_hi = raised & ~lowered & (b.moved == 1)
     stays_lo = lowered & ~raised & (b.moved == -1)
+    weight = jnp.where(raised | lowered, 1.0, b.weight)
     return Bracket(
         jnp.where(raised, lo, b.lo),
         jnp.where(lowered, hi, b.hi),
-        jnp.where(raised, g_lo, jnp.where(stays_lo, _WEIGHT * b.g_lo, b.g_lo)),
-        jnp.where(lowered, g_hi, jnp.where(stays_hi, _WEIGHT * b.g_hi, b.g_hi)),
+        jnp.where(raised, g_lo, b.g_lo),
+        jnp.where(lowered, g_hi, b.g_hi),
         jnp.where(lowered, -1, jnp.where(raised, 1, b.moved)),
+        jnp.where(stays_hi, 0.5 * b.weight, jnp.where(stays_lo, 2 * b.weight, weight)),
     )
 
 

@@ -16,8 +16,8 @@ from .._numerics.linalg import least_squares
 from .._programs.batch import AbstractBatch, lane_by_lane
 from .._programs.precision import is_concrete
 from .._programs.trees import frozen, once
-from .contacts import Mode
 from .drive import Problem, problem as make_problem, root
+from .mode import Mode
 from .modes import at_rest
 from .system import System, system
 from .track import Configuration

@@ -1,15 +1,13 @@
-"""Contact joints laid out for computing: gaps, their gradients, and which contacts are active.
+"""Contact joints laid out for computing: gaps, their gradients, and what is watched of them.
 
 Written for one mechanism in one position; `lanewise` applies it along lanes.
 """
-
-from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float
 
 from .._model.joint.contact import Contact, allowed_elements
 from .._model.profile.closest_pair import Meeting, Pairing, closest, element_pairs, meet
@@ -17,31 +15,6 @@ from .._model.profile.outline import Outline
 from .._model.profile.profile import Profile
 from .._numerics.groups import SE2, SE3, AbstractPose, pick
 from ..frames import PlanarFrame, embed
-
-
-class Mode(NamedTuple):
-    """Which contacts are active, on which elements, and what rests.
-
-    The freedoms that no driver moves and no contact holds rest. Each of the n freedoms of a mechanism beyond its
-    drivers has a resting coordinate and one equation: that it stands where it is held, or, once a contact has taken
-    hold of it, that the gap of this contact is zero. So shapes do not depend on which contacts are active.
-    """
-
-    rests: Int[Array, "n *lanes"]  # freedoms
-    owner: Int[Array, "n *lanes"]  # the contact whose gap is kept zero instead; -1 for none
-    held: Float[Array, "n *lanes"]
-    drift: Float[Array, "n *lanes"]  # how fast `held` moves while a body drops: then time stands still,
-    clock: Float[Array, "*lanes"]  # 0 instead of 1
-    e1: Int[Array, "c *lanes"]  # the elements of each contact
-    e2: Int[Array, "c *lanes"]
-    s1: Float[Array, "c *lanes"]  # and where on them it was last
-    s2: Float[Array, "c *lanes"]
-    push: Float[Array, "c *lanes"]  # in which direction a contact moves the coordinate that it took: 1 or -1
-
-    @property
-    def active(self) -> Bool[Array, "c *lanes"]:
-        numbers = np.arange(self.e1.shape[0]).reshape(-1, *(1,) * self.owner.ndim)
-        return jnp.any(self.owner[None] == numbers, 1)
 
 
 class Touch(eqx.Module):

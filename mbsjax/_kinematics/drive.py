@@ -10,12 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._events.places import Places
 from .._model.mechanism import Mechanism, unknown
 from .._numerics.groups import lanewise, pick
 from .._numerics.linalg import least_squares
 from .._programs.precision import as_float
 from .._programs.trees import as_function, frozen
-from .contacts import Mode
+from .mode import Mode
 from .system import System, Targets, Turns, system
 
 
@@ -66,7 +67,7 @@ class Problem(eqx.Module):
         if self.mode is None:
             return self
         found = self.system.nearest(self.system.planes(self.system.poses(q)))
-        return self.within(self.mode._replace(e1=found.e1, e2=found.e2, s1=found.s1, s2=found.s2))
+        return self.within(self.mode._replace(places=Places(found.e1, found.e2, found.s1, found.s2)))
 
     @property
     def row_sizes(self) -> Float[Array, "m *lanes"]:

@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from .._events.results import RESULTS
+from .._events.kinds import EVENTS
+from .._events.log import Events
+from .._events.results import RESULTS, result_of
 from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import Pairing
 from .._numerics.groups import SE2
@@ -19,12 +21,12 @@ from .._programs.batch import lane_by_lane, single
 from .._programs.precision import as_float, is_concrete, known
 from .._programs.trees import frozen, once
 from .assembly import Estimate, close, closing, explain, guess
-from .contacts import Mode
-from .continuation import CODES, follow
+from .continuation import follow
 from .drive import Problem, lock_date, problem as make_problem, root
 from .mobility import check_drivers, spare_freedoms
-from .modes import EVENTS, start_mode
-from .replay import Events, told
+from .mode import Mode
+from .modes import start_mode
+from .replay import event_times
 from .run import AbstractRun
 from .start import around, check_start, overlapping
 from .system import second
@@ -155,11 +157,7 @@ def kinematics(
         [8.0, 4.0]
     """
     problem = make_problem(mech, drive)
-    ts = as_float(ts, "the output times")
-    if ts.ndim != 1 or ts.shape[0] == 0:
-        raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
-    if is_concrete(ts) and not np.all(np.diff(ts) > 0):
-        raise ValueError("the output times must increase")
+    ts = _output_times(ts)
     assembling = closing(mech, problem)
     begin = guess(mech, problem, estimate)
     events = max_events if mech.contacts else 0
@@ -176,26 +174,44 @@ def kinematics(
             check_start(mech, *near)
         begin.warn(mech, q0)
     if near is not None:
-        active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
-        mode, fits = _start(problem, q0, t0, spare_freedoms(problem, q0, t0), active)
-        if looking and not bool(fits):
-            names = [c.name for c in mech.contacts if c.active]
-            raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
+        mode, fits = _first_mode(mech, problem, q0, t0, looking)
         closed, problem = closed & fits, problem.within(mode)
     wait()
-    found = _run(problem, q0, closed, ts, max_steps, events)
-    motion = Motion(mech, ts, *found, estimate=begin)
+    motion = Motion(mech, ts, *_run(problem, q0, closed, ts, max_steps, events), estimate=begin)
     if near is not None and problem.mode is not None:
         clear = ~overlapping(near[0], frozen(problem.system.size), problem.mode.active)
         motion = dataclasses.replace(motion, result=RESULTS.where(clear, motion.result, RESULTS.overlapping))
+    return _checked(motion, looking) if throw else motion
+
+
+def _output_times(ts: Any) -> Array:
+    ts = as_float(ts, "the output times")
+    if ts.ndim != 1 or ts.shape[0] == 0:
+        raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
+    if is_concrete(ts) and not np.all(np.diff(ts) > 0):
+        raise ValueError("the output times must increase")
+    return ts
+
+
+def _first_mode(mech: Mechanism, problem: Problem, q: Array, t: Array, looking: bool) -> tuple[Mode, Array]:
+    """The mode at the start, and whether the active contacts can be active together."""
+    active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
+    mode, fits = _start(problem, q, t, spare_freedoms(problem, q, t), active)
+    if looking and not bool(fits):
+        names = [c.name for c in mech.contacts if c.active]
+        raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
+    return mode, fits
+
+
+def _checked(motion: Motion, looking: bool) -> Motion:
+    """Raises where the motion did not reach its end: at once, or, where nobody can look, once its numbers are known."""
     if looking and bool(motion.result != RESULTS.successful):
         holding = f" It is held by {motion.holding}." if motion.holding else ""
         raise RuntimeError(f"At t = {float(motion.stopped_at):.9g}: {RESULTS[motion.result]}{holding}")
-    if throw and not looking:
-        motion = eqx.tree_at(
-            lambda m: m.q, motion, motion.result.error_if(motion.q, motion.result != RESULTS.successful)
-        )
-    return motion
+    if looking:
+        return motion
+    q = motion.result.error_if(motion.q, motion.result != RESULTS.successful)
+    return eqx.tree_at(lambda m: m.q, motion, q)
 
 
 class _Run(NamedTuple):
@@ -223,10 +239,7 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
     problem_, q0_, ts_ = frozen((problem, q0, ts))
     found = follow(problem_, q0_, ts_, closed, max_steps, max_events)
     stopped_at = lock_date(problem.within(found.mode_last), found.last, found.stopped_at)
-    code = RESULTS.successful
-    for i, name in enumerate(CODES):
-        code = RESULTS.where(found.why == i, getattr(RESULTS, name), code)
-    code = RESULTS.where(closed, code, RESULTS.not_assembled)
+    result = RESULTS.where(closed, result_of(found.why), RESULTS.not_assembled)
 
     def complete(q: Array, t: Array, mode: Mode | None, there: Array):
         problem_ = problem.within(mode)
@@ -236,31 +249,31 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
         residual = jnp.max(jnp.abs(r * problem_.row_sizes), initial=0.0)
         return [jnp.where(there, x, jnp.nan) for x in (q, v, a, residual)]
 
-    if found.log is None:
+    if found.events is None:
         q, v, a, residual = jax.vmap(complete)(found.q, ts, None, found.alive)
-        return _Run(q, v, a, residual, found.crossed_at, _branch(problem_, q0_, ts_[0]), stopped_at, code, None, None)
+        return _Run(q, v, a, residual, found.crossed_at, _branch(problem_, q0_, ts_[0]), stopped_at, result, None, None)
 
-    log, start = found.log, problem.mode
+    rows, start = found.events, problem.mode
     assert start is not None and found.mode is not None and found.mode_last is not None
-    happened = jnp.isfinite(log.t)
-    dates, held_before, held = told(problem, q0, ts[-1] - ts[0], log=log)
+    happened = jnp.isfinite(rows.t)
+    times, held_before, held = event_times(problem, q0, ts[-1] - ts[0], events=rows)
     mode = found.mode._replace(held=held[found.count])
     # where there is nothing, the mode of the start
     mode = jax.tree_util.tree_map(lambda x, y: jnp.where(_tall(found.alive, x), x, y), mode, start)
-    before, after = log.before._replace(held=held_before), log.after._replace(held=held[1:])
+    before, after = rows.before._replace(held=held_before), rows.after._replace(held=held[1:])
     every = jax.tree_util.tree_map(lambda *x: jnp.concatenate(x), mode, before, after)
     there = jnp.concatenate([found.alive, happened, happened])
-    q = jnp.concatenate([found.q, log.q, log.q])
-    q, v, a, residual = jax.vmap(complete)(q, jnp.concatenate([ts, dates, dates]), every, there)
-    n, m = len(ts), len(dates)
+    q = jnp.concatenate([found.q, rows.q, rows.q])
+    q, v, a, residual = jax.vmap(complete)(q, jnp.concatenate([ts, times, times]), every, there)
+    n, m = len(ts), len(times)
     events = Events(
-        t=jnp.where(happened, dates, jnp.inf),
+        t=jnp.where(happened, times, jnp.inf),
         count=jnp.sum(happened),
-        kind=log.kind,
-        contact=log.contact,
-        gave_way=log.gave_way,
-        before=_elements(log.before, log.contact),
-        after=_elements(log.after, log.contact),
+        kind=rows.kind,
+        contact=rows.contact,
+        gave_way=rows.gave_way,
+        before=_elements(rows.before, rows.contact),
+        after=_elements(rows.after, rows.contact),
         q=q[n : n + m],
         v_before=v[n : n + m],
         v_after=v[n + m :],
@@ -269,7 +282,7 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
         active_last=found.mode_last.active,
     )
     branch = _branch(problem_, q0_, ts_[0])
-    return _Run(q[:n], v[:n], a[:n], residual[:n], found.crossed_at, branch, stopped_at, code, mode, events)
+    return _Run(q[:n], v[:n], a[:n], residual[:n], found.crossed_at, branch, stopped_at, result, mode, events)
 
 
 def _branch(problem: Problem, q: Array, t: Array) -> Array:
@@ -284,7 +297,7 @@ def _tall(condition: Array, like: Array) -> Array:
 
 
 def _elements(mode: Mode, contact: Array) -> Array:
-    pair = jnp.stack([mode.e1, mode.e2], -1)
+    pair = jnp.stack([mode.places.e1, mode.places.e2], -1)
     return jnp.take_along_axis(pair, contact[:, None, None], 1)[:, 0]
 
 

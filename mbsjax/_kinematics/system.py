@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._events.places import Places
 from .._model.gauge import AbstractGauge
 from .._model.joint.base import AbstractFlatPair, AbstractPair, fixed_screws, local_twists, motion
 from .._model.joint.revolute import RevolutePair
@@ -26,7 +27,8 @@ from .._model.profile.closest_pair import Meeting, Pairing
 from .._model.topology import Topology
 from .._numerics.groups import SE2, SE3, AbstractPose, expand, lanewise, one, part, pick, take, wide
 from .._programs.trees import once
-from .contacts import Mode, Touch, touch
+from .contacts import Touch, touch
+from .mode import Mode
 
 
 Turns = Any  # (cosines, sines) of all bodies in the plane; phi of all joints in space
@@ -283,7 +285,7 @@ class System(eqx.Module):
 
     def gaps(self, P: Planes, mode: Any) -> Float[Array, "c *lanes"]:
         """The gap of every contact on its present elements."""
-        return self.meet(P, (mode.e1, mode.e2, mode.s1, mode.s2)).gap
+        return self.meet(P, mode.places).gap
 
     def meet(self, P: Planes, where: tuple[Array, ...]) -> Meeting:
         """The common normal of every contact on its present elements."""
@@ -308,7 +310,8 @@ class System(eqx.Module):
     def located(self, P: Planes, mode: Any) -> Any:
         """The mode with every contact where it is: an open one on its closest elements."""
         here = self.meet(P, mode.places)
-        return mode.at(tuple(self.sights(P, (mode.e1, mode.e2, here.s1, here.s2), mode.active)[2]))
+        places = mode.places._replace(s1=here.s1, s2=here.s2)
+        return mode._replace(places=Places(*self.sights(P, places, mode.active)[2]))
 
     def pairs_apart(self, lanes: tuple[int, ...]) -> Float[Array, "c pairs *lanes"]:
         """The gaps of the pairs of elements of every contact that are apart: none yet."""
@@ -362,7 +365,7 @@ class System(eqx.Module):
             found = touch.meet(touch.relative(P_a, P_b), e1, e2, *s)
             return touch.wrench(P_a, e1, found.s1), found
 
-        return self.each_touch(both, *P, mode.e1, mode.e2, mode.s1, mode.s2)
+        return self.each_touch(both, *P, *mode.places)
 
     def slopes(self, wrenches: Float[Array, "c rows *lanes"], S: Float[Array, "rows nv *lanes"]) -> Array:
         """The derivatives in the freedoms of the gaps of every contact."""
@@ -566,7 +569,7 @@ class System(eqx.Module):
                 first, other = drifting(P_a, V_a, A_a), drifting(P_b, V_b, A_b)
                 return second(lambda s: touch.meet(touch.relative(first(s), other(s)), *where).gap)[2]
 
-            curves = self.each_touch(curve, *self.planes(X), *twists, mode.e1, mode.e2, mode.s1, mode.s2)
+            curves = self.each_touch(curve, *self.planes(X), *twists, *mode.places)
             rows.append(_owned(mode, curves, a[mode.rests]))
         return jnp.concatenate(rows) if rows else jnp.zeros(0)
 

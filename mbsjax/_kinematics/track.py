@@ -15,7 +15,7 @@ from .._numerics.groups import SE2, AbstractPose, one
 from .._programs.batch import AbstractBatch, lane_by_lane
 from .._programs.precision import as_float
 from .._programs.trees import once
-from .contacts import Mode
+from .mode import Mode
 from .system import System, drifting, second, system
 
 
@@ -216,7 +216,7 @@ class ContactReader(eqx.Module):
         moving = list(zip(touch.planes(*poses), *twists))
         paths = [drifting(*each) for each in moving]
         near, on = touch.closest(touch.relative(*(P for P, _, _ in moving))), mode.active[k]
-        pairs = zip((mode.e1, mode.e2, mode.s1, mode.s2), near)
+        pairs = zip(mode.places, near)
         e1, e2, s1, s2 = (jnp.where(on, mine[k], there) for mine, there in pairs)
 
         def coordinates(s: Array) -> Array:

@@ -352,7 +352,7 @@ def _bars(motion: Any) -> list[Bar]:
     start, end = _span(motion)
     now = motion.mode
     on = np.asarray(jax.vmap(lambda mode: mode.active)(now))[0].copy()
-    pairs = np.stack([np.asarray(now.e1)[0], np.asarray(now.e2)[0]], 1)
+    pairs = np.stack([np.asarray(e)[0] for e in now.places[:2]], 1)
     since, found = np.full(len(on), start), []
 
     def close(k: int, t: float) -> None:

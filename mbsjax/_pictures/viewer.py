@@ -199,16 +199,17 @@ def _said(what: Any) -> list[Event]:
 def _at_events(what: Any, after: np.ndarray, some: np.ndarray) -> Any:
     """The motion with some events as its rows; `after` is the next output of each event."""
     log: Any = what.events
-    where: Any = what.mode if isinstance(what, Motion) else what.stance
-    elements = _elements(log, after, np.stack([where.e1, where.e2], -1))[some]
-    where = jax.tree_util.tree_map(lambda x: x[after[some]], where)
-    where = where._replace(e1=jnp.asarray(elements[..., 0]), e2=jnp.asarray(elements[..., 1]))
+    places = what.mode.places
+    elements = _elements(log, after, np.stack([places.e1, places.e2], -1))[some]
+    mode = jax.tree_util.tree_map(lambda x: x[after[some]], what.mode)
+    places = mode.places._replace(e1=jnp.asarray(elements[..., 0]), e2=jnp.asarray(elements[..., 1]))
+    mode = mode._replace(places=places)
     same: dict[str, Any] = {"ts": log.t[some], "q": log.q[some], "v": log.v_after[some]}
     if isinstance(what, Motion):
-        return dataclasses.replace(what, **same, a=log.a_after[some], mode=where)
+        return dataclasses.replace(what, **same, a=log.a_after[some], mode=mode)
     on = log.active[some]
     press = jnp.where(on, what.press[after[some]], 0.0)
-    return dataclasses.replace(what, **same, a=what.a[after[some]], held=where._replace(on=on), press=press)
+    return dataclasses.replace(what, **same, a=what.a[after[some]], held=mode._replace(active=on), press=press)
 
 
 def _elements(log: Any, after: np.ndarray, rows: np.ndarray) -> np.ndarray:
