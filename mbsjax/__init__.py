@@ -131,7 +131,7 @@ from ._model.profile.shapes import (
 )
 from ._model.topology import Topology as Topology, topology as topology
 from ._pictures.table import Table as Table
-from ._pictures.viewer import Viewer as Viewer, view as view
+from ._pictures.viewer.view import Viewer as Viewer, view as view
 from ._programs import xla as _xla  # noqa: F401
 from ._programs.prepare import keep_programs as keep_programs
 from ._synthesis.conditions import (

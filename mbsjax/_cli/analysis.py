@@ -59,7 +59,7 @@ def _measures(model: "Model", run: Any) -> None:
 
 def page_of(model: "Model", run: Any) -> Any:
     """The page that plays a run, an `mbsjax.Viewer`."""
-    from .._pictures.viewer import view
+    from .._pictures.viewer.view import view
 
     return view(run, title=model.title)
 
