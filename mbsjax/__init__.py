@@ -3,18 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 from . import frames as frames, plots as plots
+from ._dynamics.equilibrium import Equilibrium as Equilibrium, equilibrium as equilibrium
+from ._dynamics.inverse_dynamics import Efforts as Efforts, inverse_dynamics as inverse_dynamics
+from ._dynamics.linearise import Linearisation as Linearisation, linearise as linearise
 from ._dynamics.outcome import CLASSES as CLASSES
 from ._dynamics.reaction import Reaction as Reaction
 from ._dynamics.solution import ContactForce as ContactForce, Log as Log, Solution as Solution, Stats as Stats
 from ._dynamics.state import State as State, state as state
-from ._dynamics.statics import (
-    Efforts as Efforts,
-    Equilibrium as Equilibrium,
-    Linearisation as Linearisation,
-    equilibrium as equilibrium,
-    inverse_dynamics as inverse_dynamics,
-    linearise as linearise,
-)
 from ._events.results import RESULTS as RESULTS
 from ._events.trigger import Trigger as Trigger
 from ._files.dxf import read_dxf as read_dxf
