@@ -3,19 +3,14 @@
 from typing import TYPE_CHECKING, Any
 
 from . import frames as frames, plots as plots
+from ._dynamics.equilibrium import Equilibrium as Equilibrium, equilibrium as equilibrium
+from ._dynamics.inverse_dynamics import Efforts as Efforts, inverse_dynamics as inverse_dynamics
+from ._dynamics.linearise import Linearisation as Linearisation, linearise as linearise
 from ._dynamics.outcome import CLASSES as CLASSES
 from ._dynamics.outputs import Stats as Stats
 from ._dynamics.reaction import Reaction as Reaction
 from ._dynamics.solution import ContactForce as ContactForce, Solution as Solution
 from ._dynamics.state import State as State, state as state
-from ._dynamics.statics import (
-    Efforts as Efforts,
-    Equilibrium as Equilibrium,
-    Linearisation as Linearisation,
-    equilibrium as equilibrium,
-    inverse_dynamics as inverse_dynamics,
-    linearise as linearise,
-)
 from ._events.kinds import EVENTS as EVENTS
 from ._events.log import Event as Event, Events as Events, Log as Log
 from ._events.results import RESULTS as RESULTS
@@ -132,7 +127,7 @@ from ._model.profile.shapes import (
 )
 from ._model.topology import Topology as Topology, topology as topology
 from ._pictures.table import Table as Table
-from ._pictures.viewer import Viewer as Viewer, view as view
+from ._pictures.viewer.view import Viewer as Viewer, view as view
 from ._programs import xla as _xla  # noqa: F401
 from ._programs.prepare import keep_programs as keep_programs
 from ._synthesis.conditions import (

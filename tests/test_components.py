@@ -5,7 +5,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mbsjax._numerics.components import _FEW, _MOST, _Graph, by_components
+from mbsjax._numerics.components.graph import Graph
+from mbsjax._numerics.components.moves import MOST_CHOICES
+from mbsjax._numerics.components.transform import MOST_OPERATIONS, by_components
 from mbsjax._numerics.linalg import saddle
 
 
@@ -80,7 +82,7 @@ def test_entry_by_entry(f):
 
 def numbers_of(f, *shapes):
     program = jax.make_jaxpr(f)(*(jnp.zeros(s) for s in shapes))
-    return _Graph(program.jaxpr, program.consts).size
+    return Graph(program.jaxpr, program.consts).size
 
 
 def test_what_is_not_needed_is_not_there():
@@ -93,14 +95,14 @@ def test_what_is_not_needed_is_not_there():
 
 def test_large_functions_and_single_lanes_stay_as_they_are():
     f = lambda x: jnp.sin(x).sum(0)
-    small, large, one = jnp.ones((3, 2)), jnp.ones((_MOST + 1, 2)), jnp.ones(3)
+    small, large, one = jnp.ones((3, 2)), jnp.ones((MOST_OPERATIONS + 1, 2)), jnp.ones(3)
     sines = lambda x: str(jax.make_jaxpr(by_components(f, 1))(x)).count("= sin")
     assert (sines(small), sines(large)) == (3, 1)
-    assert numbers_of(f, large.shape[:1]) > _MOST
+    assert numbers_of(f, large.shape[:1]) > MOST_OPERATIONS
     assert str(jax.make_jaxpr(by_components(f, 0))(one)) == str(jax.make_jaxpr(f)(one))
 
 
 def test_a_choice_from_many_is_left_to_a_gather():
     f = lambda x: x.at[jnp.argmax(x)].get(mode="promise_in_bounds", wrap_negative_indices=False)
-    x = jax.random.normal(KEY, (2 * _FEW, 7))
+    x = jax.random.normal(KEY, (2 * MOST_CHOICES, 7))
     np.testing.assert_array_equal(by_components(f, 1)(x), jnp.max(x, 0))

@@ -10,8 +10,8 @@ from .._events.kinds import EVENTS
 from .._events.results import RESULTS
 from .._kinematics.assembly import Assembly
 from .._kinematics.motion import Motion
+from .equilibrium import Equilibrium
 from .solution import Solution
-from .statics import Equilibrium
 
 
 _CODES = tuple(name for name in RESULTS._name_to_item if name != "successful")

@@ -15,32 +15,34 @@ from jaxtyping import Array
 
 from .._dynamics.solution import Solution
 from .._dynamics.state import state
-from .._events.trigger import Trigger
 from .._kinematics.motion import Motion, kinematics
 from .._model.mechanism import Mechanism, unknown
-from .._programs.precision import is_concrete, numpy_of
-from .._synthesis.goal import Match, Minimax, Minimise, Within
+from .._synthesis.goal import Within
 from .._synthesis.task import Task
 from .._tolerance.study import Study
-from .formula import Formula
 from .lines import line_numbers
 from .measures import Measure
-from .read import FileError, Reader, Watch, mechanism, parameters
+from .read import FileError, Reader, mechanism, parameters
+from .tables import (
+    GOALS,
+    KEYS,
+    KINEMATICS,
+    SIMULATE,
+    SYNTHESIS,
+    TABLES,
+    needed_table,
+    read_counts,
+    read_limits,
+    read_measures,
+    read_solver,
+    read_times,
+    read_trigger,
+    read_values,
+)
 
 
 _ENTRY = re.compile(r"^(\s*[\w-]+\s*=\s*)([^#]*?)(\s*(?:#.*)?)$")
 LARGEST = 1 << 20  # bytes of a file
-_TABLES = ("bodies", "joints", "contacts", "gauges", "forces", "drive", "kinematics", "simulate")
-_STUDY = ("study", "tolerances", "measures", "limits", "synthesis")
-KEYS = ("title", "gravity", "planar", "parameters", *_TABLES, *_STUDY)
-KINEMATICS = ("t0", "t1", "outputs", "ts", "estimate", "max_steps", "max_events")
-SIMULATE = (
-    "t1", "outputs", "ts", "positions", "velocities", "estimate", "solver", "rtol", "atol", "rest_speed", "max_steps",
-    "max_events", "triggers",
-)  # fmt: skip
-SYNTHESIS = ("of", "variables", "goals", "conditions", "angles", "exact", "starts", "seed", "draw")
-SOLVERS = {"tsit5": "Tsit5", "dopri8": "Dopri8", "kvaerno5": "Kvaerno5"}  # as diffrax calls them
-GOALS = {"match": Match, "minimax": Minimax, "minimise": Minimise}
 
 
 class Model:
@@ -112,10 +114,10 @@ class Model:
     def kinematics(self, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Motion:
         """Its driven motion, as the table `[kinematics]` asks for."""
         reader, table = self._section("kinematics", KINEMATICS, given)
-        more = self._counts(reader, table, "kinematics")
+        more = read_counts(reader, table, "kinematics")
         if "estimate" in table:
-            more["estimate"] = self._values(reader, table, "kinematics", "estimate")
-        ts = self._times(reader, table, "kinematics")
+            more["estimate"] = read_values(reader, table, "kinematics", "estimate")
+        ts = read_times(reader, table, "kinematics")
         mech, drive = self.mechanism(given), self.drive(given)
         if not drive:
             raise FileError("there is nothing to drive it: a table [drive] is missing", self.source)
@@ -123,28 +125,21 @@ class Model:
 
     def simulate(self, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Solution:
         """Its motion under its forces, as the table `[simulate]` asks for."""
-        import diffrax  # here, as most do without
-
-        from .._dynamics.simulate import simulate
+        from .._dynamics.simulate import simulate  # here, as most do without diffrax
 
         reader, table = self._section("simulate", SIMULATE, given)
-        more = self._counts(reader, table, "simulate")
+        more = read_counts(reader, table, "simulate")
         for key in ("rtol", "atol", "rest_speed"):
             if key in table:
                 more[key] = reader.number(table[key], ("simulate", key))
         if "solver" in table:
-            name = table["solver"]
-            if name not in SOLVERS:
-                raise reader.wrong(
-                    f"there is no solver {name!r}; there are {', '.join(SOLVERS)}", ("simulate", "solver")
-                )
-            more["solver"] = getattr(diffrax, SOLVERS[name])()
+            more["solver"] = read_solver(reader, table["solver"])
         triggers = reader.table(table.get("triggers", {}), ("simulate", "triggers"))
-        more["triggers"] = [self._trigger(reader, name, x) for name, x in triggers.items()]
-        ts = self._times(reader, table, "simulate")
+        more["triggers"] = [read_trigger(reader, name, x) for name, x in triggers.items()]
+        ts = read_times(reader, table, "simulate")
         mech, drive = self.mechanism(given), self.drive(given)
         begin = {
-            key: self._values(reader, table, "simulate", key)
+            key: read_values(reader, table, "simulate", key)
             for key in ("positions", "velocities", "estimate")
             if key in table
         }
@@ -156,8 +151,8 @@ class Model:
         """Where its simulation begins, when it ends, and the step of its output."""
         reader, table = self._section("simulate", SIMULATE, None)
         keys = ("positions", "velocities")
-        first = {key: self._values(reader, table, "simulate", key) if key in table else {} for key in keys}
-        ts = self._times(reader, table, "simulate")
+        first = {key: read_values(reader, table, "simulate", key) if key in table else {} for key in keys}
+        ts = read_times(reader, table, "simulate")
         return first, float(ts[-1]), float(ts[-1] - ts[-2])
 
     @property
@@ -168,7 +163,7 @@ class Model:
     def measured(self, run: Any) -> dict[str, Any]:
         """What its `[measures]` are of a motion or a simulation, by name."""
         reader = self._reader(None)
-        table = self._measures(reader, self.document.get("measures", {}), ("measures",))
+        table = read_measures(reader, self.document.get("measures", {}), ("measures",))
         return {n: reader.guarded(("measures", n), f, run, reader.numbers) for n, f in table.items()}
 
     def run(self, of: str, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Any:
@@ -180,7 +175,7 @@ class Model:
 
         def made(given: Any) -> Any:
             reader, table = self._section(of, KINEMATICS if of == "kinematics" else SIMULATE, given)
-            return self.mechanism(given), self.drive(given), self._times(reader, table, of)
+            return self.mechanism(given), self.drive(given), read_times(reader, table, of)
 
         try:
             found = eqx.filter_eval_shape(made, numbers)
@@ -201,15 +196,15 @@ class Model:
         reader, _ = self._section("study", ("of",), None)
         of, nominal = self._of("study"), self.nominal
         tolerances: dict[str, Any] = {}
-        for name, x in self._needed(reader, "tolerances").items():
+        for name, x in needed_table(reader, self.document, "tolerances").items():
             path = ("tolerances", name)
             if name not in nominal:
                 raise reader.wrong(f"there is {unknown('parameter that is a number', name, list(nominal))}", path)
             tolerances[name] = reader.made("distribution", x, path) if isinstance(x, dict) else reader.number(x, path)
-        measures = self._measures(reader, self._needed(reader, "measures"), ("measures",))
+        measures = read_measures(reader, needed_table(reader, self.document, "measures"), ("measures",))
         bounds = reader.table(self.document.get("limits", {}), ("limits",))
         reader.only(bounds, measures, ("limits",))
-        return of, tolerances, measures, {n: self._limits(reader, x, ("limits", n)) for n, x in bounds.items()}
+        return of, tolerances, measures, {n: read_limits(reader, x, ("limits", n)) for n, x in bounds.items()}
 
     def task(self) -> Task:
         """Its task of synthesis, from the table `[synthesis]`."""
@@ -223,12 +218,12 @@ class Model:
     def _task_tables(self) -> tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], dict[str, Any]]:
         reader, table = self._section("synthesis", SYNTHESIS, None)
         of, where = self._of("synthesis"), ("synthesis",)
-        bounds = self._needed(reader, "variables", table, where)
+        bounds = needed_table(reader, table, "variables", where)
         reader.only(bounds, self.nominal, (*where, "variables"))
-        variables = {n: self._limits(reader, x, (*where, "variables", n)) for n, x in bounds.items()}
+        variables = {n: read_limits(reader, x, (*where, "variables", n)) for n, x in bounds.items()}
         goals = {
             name: self._measured(reader, x, (*where, "goals", name), GOALS, ("target", "weight"))
-            for name, x in self._needed(reader, "goals", table, where).items()
+            for name, x in needed_table(reader, table, "goals", where).items()
         }
         conditions = {
             name: self._measured(reader, x, (*where, "conditions", name), {"": Within}, ("lower", "upper", "scale"))
@@ -245,7 +240,7 @@ class Model:
         kind = table.get("type", next(iter(kinds)))
         if kind not in kinds:
             raise reader.wrong(f"there is no goal {kind!r}; there are {', '.join(kinds)}", path)
-        f = self._measures(reader, {"measure": table.get("measure")}, path)["measure"]
+        f = read_measures(reader, {"measure": table.get("measure")}, path)["measure"]
         more = {k: reader.number(table[k], (*path, k)) for k in numbers if k in table}
         return reader.guarded(path, kinds[kind], _Reading(_File(self, ()), f, path), **more)
 
@@ -257,7 +252,7 @@ class Model:
         }
         if "draw" in table:
             given = reader.table(table["draw"], ("synthesis", "draw"))
-            found["draw"] = {n: self._limits(reader, x, ("synthesis", "draw", n)) for n, x in given.items()}
+            found["draw"] = {n: read_limits(reader, x, ("synthesis", "draw", n)) for n, x in given.items()}
         return found
 
     def changed(self, values: Mapping[str, Any]) -> str:
@@ -285,13 +280,14 @@ class Model:
         for name in ("kinematics", "simulate"):
             if name in self.document:
                 reader, table = self._section(name, KINEMATICS if name == "kinematics" else SIMULATE, None)
-                self._counts(reader, table, name)
+                read_counts(reader, table, name)
                 for key in ("estimate", "positions", "velocities"):
                     reader.only(reader.table(table.get(key, {}), (name, key)), known, (name, key))
-                found.append(f"{name} at {len(self._times(reader, table, name))} times")
+                found.append(f"{name} at {len(read_times(reader, table, name))} times")
         reader = self._reader(None)
         if "measures" in self.document:
-            for name, f in self._measures(reader, self._needed(reader, "measures"), ("measures",)).items():
+            table = needed_table(reader, self.document, "measures")
+            for name, f in read_measures(reader, table, ("measures",)).items():
                 reader.guarded(("measures", name), f.check, mech, self.parameters)
             found.append(f"{len(self.document['measures'])} measures")
         if {"tolerances", "limits", "study"} & set(self.document):
@@ -316,12 +312,6 @@ class Model:
         reader.only(table, known, (name,))
         return reader, table
 
-    def _needed(self, reader: Reader, name: str, table: Any = None, path: tuple[str, ...] = ()) -> dict[str, Any]:
-        found = reader.table((self.document if table is None else table).get(name, {}), (*path, name))
-        if not found:
-            raise reader.wrong(f"a table [{'.'.join((*path, name))}] is missing, or empty", path)
-        return found
-
     def _of(self, section: str) -> str:
         given = self.document.get(section, {}).get("of")
         found = given or ("kinematics" if "kinematics" in self.document else "simulate")
@@ -330,50 +320,6 @@ class Model:
             raise self._reader(None).wrong(problem, (section, "of"))
         return found
 
-    def _counts(self, reader: Reader, table: dict, section: str) -> dict[str, Any]:
-        most = {"max_steps": 10**6, "max_events": 10**4}
-        return {k: reader.whole(table[k], (section, k), n, 1) for k, n in most.items() if k in table}
-
-    def _values(self, reader: Reader, table: dict, section: str, key: str) -> dict[str, Any]:
-        path = (section, key)
-        return {name: reader.number(x, (*path, name)) for name, x in reader.table(table[key], path).items()}
-
-    def _times(self, reader: Reader, table: dict, section: str) -> Array:
-        if "ts" in table:
-            reader.row(table["ts"], (section, "ts"))
-            return reader.guarded((section, "ts"), jnp.asarray, reader.number(table["ts"], (section, "ts")), float)
-        if "t1" not in table:
-            raise reader.wrong(f"when it ends, `t1`, is missing in [{section}]", (section,))
-        t0, t1 = (reader.number(table.get(k, 0.0), (section, k)) for k in ("t0", "t1"))
-        n = reader.whole(table.get("outputs", 201), (section, "outputs"), 10**5, 2)
-        return jnp.asarray(numpy_of(t0, t1).linspace(t0, t1, n), float)
-
-    def _trigger(self, reader: Reader, name: str, given: Any) -> Trigger:
-        path = ("simulate", "triggers", name)
-        table = reader.table(given, path)
-        reader.only(table, ("function", "stop"), path)
-        f = reader.state_function(reader.text(table.get("function", ""), (*path, "function")), (*path, "function"))
-        if not isinstance(f, Formula):
-            raise reader.wrong("the function of a trigger must depend on the state: `t`, `O.q`, `O.v`", path)
-        stop = reader.flag(table.get("stop", False), (*path, "stop"))
-        return reader.guarded(path, Trigger, name, Watch(f), stop=stop)
-
-    def _measures(self, reader: Reader, given: Any, path: tuple[str, ...]) -> dict[str, Measure]:
-        table = reader.table(given, path)
-        return {
-            name: reader.guarded((*path, name), Measure, reader.text(x, (*path, name))) for name, x in table.items()
-        }
-
-    def _limits(self, reader: Reader, given: Any, path: tuple[str, ...]) -> tuple[Any, Any]:
-        """A pair; infinite is none."""
-        pair = reader.row(given, path)
-        if len(pair) != 2:
-            raise reader.wrong(f"a pair [lower, upper] is expected, got {len(pair)} number(s)", path)
-        low, high = (reader.number(x, path) for x in pair)
-        if is_concrete(low, high) and not np.all(np.asarray(low) < np.asarray(high)):
-            raise reader.wrong(f"the limits are in the wrong order: {low!r}, {high!r}", path)
-        return tuple(None if np.ndim(x) == 0 and not np.isfinite(x) else x for x in (low, high))  # pyright: ignore
-
 
 class _File:
     """A model file in which some parameters are left open. Two are equal if all else that an analysis reads of them is:
@@ -381,7 +327,7 @@ class _File:
 
     def __init__(self, model: Model, free: tuple[str, ...]):
         self.model = model
-        tables = {k: model.document.get(k) for k in ("gravity", "planar", *_TABLES)}
+        tables = {k: model.document.get(k) for k in ("gravity", "planar", *TABLES)}
         fixed = {name: x for name, x in model.document.get("parameters", {}).items() if name not in free}
         self.key = repr((tables, fixed, free))
 

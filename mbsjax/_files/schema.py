@@ -3,7 +3,7 @@
 import inspect
 from typing import Any
 
-from .model import GOALS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
+from .tables import GOALS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
 from .words import FRAMES, LISTS, PARTS, TEXTS, WORDS, keys
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import optimistix as optx
 from jaxtyping import Array, Float
 
-from .components import by_components
+from .components.transform import by_components
 from .groups import lanewise
 
 

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._dynamics.equilibrium import Equilibrium
 from .._dynamics.solution import ContactForce, Solution
-from .._dynamics.statics import Equilibrium
 from .._kinematics.assembly import Assembly, assemble
 from .._kinematics.motion import Motion
 from .._kinematics.track import Configuration

@@ -3,6 +3,7 @@
 import pathlib
 import time
 import warnings
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -101,74 +102,31 @@ def descend(
         optimiser = optax.adam(0.01)
     optimiser = type(optimiser)(*map(as_function, optimiser))
     reverse = len(task.names) > 12 if reverse is None else reverse
-    rows: list[tuple[float, float]] = []
-    jumps: list[int] = []
-    begin = np.asarray(task.choice.values if start is None else start, float)
-    if begin.shape != (len(task.names),):
-        raise ValueError(f"the start must be {len(task.names)} numbers, one for each variable, got {begin.shape}")
-    low, high = np.asarray(task.lower), np.asarray(task.upper)
-    if np.any(begin < low) or np.any(begin > high):
-        name = task.names[int(np.argmax((begin < low) | (begin > high)))]
-        raise ValueError(f"the start of {name!r} is outside its bounds")
     if reprice < 1:
         raise ValueError(f"conditions must get new prices after one step or more, got reprice={reprice}")
-    way = _Way(
-        jnp.asarray(begin), optimiser.init(jnp.zeros(len(begin))), jnp.zeros(task.limits), jnp.asarray(10.0),
-        jnp.ones(len(task.goals)), jnp.zeros((), int),
-    )  # fmt: skip
     path = None if save is None else pathlib.Path(save)
-    best: _Best | None = None
-    if resume is not None:
-        way, rows, jumps = resume.state, [tuple(row) for row in resume.history.tolist()], list(resume.jumps)
-        best = _Best(resume.best.x, resume.best.y)
-        if not np.array_equal(_mark(task), _mark(resume.task)):  # another task has another best
-            rows, best = [(np.inf, np.inf)] * len(rows), None
-    elif path is not None and path.exists():
-        way, best, rows, jumps = _restored(task, path, way)
-    top = min(map(_rank, rows), default=(True, np.inf))
-    seen, factor, saved = None, jnp.ones(()), time.monotonic()
-    before, count = way, int(way.steps) + steps
+    way, record = begun = _begun(task, optimiser, start, resume, path)
+    count, saved = int(way.steps) + steps, time.monotonic()
     try:
         with bar(count, progress, int(way.steps), "steps") as shown:
-            while int(way.steps) < count:
-                k = int(way.steps)
-                found, after = _stepped(task, optimiser, way, factor, jnp.asarray(k % reprice == 0), reverse)
-                if not bool(after.ok):
-                    if not rows:
-                        where = ", ".join(f"{n} = {x:.6g}" for n, x in zip(task.names, np.asarray(way.x)))
-                        raise ValueError(
-                            f"the task has no finite objective and gradient ({CLASSES[int(found.kind)]}) at {where}"
-                        )
-                    if float(factor) < 1e-9:
-                        break
-                    way, factor = before, factor / 2
+            for way, record, new in _evaluations(task, optimiser, *begun, count, reprice, reverse):
+                if not new:
                     continue
-                before, way = way, after.way
-                if k < len(rows):  # here again, to take a shorter step
-                    continue
-                rows.append((float(after.objective), float(after.over)))
-                if best is None or _rank(rows[-1]) < top:
-                    top, best = _rank(rows[-1]), _Best(np.asarray(before.x), np.asarray(found.y))
-                if seen is not None and int(found.sequence) != seen:
-                    jumps.append(k)
-                    was, now = rows[-2][0], rows[-1][0]
-                    change = f"the sequence of contacts changed at step {k}, the objective from {was:.6g} to {now:.6g}"
-                    warnings.warn(change, SequenceWarning, stacklevel=2)
-                seen = int(found.sequence)
                 shown.update(1)
-                shown.set_postfix_str(f"objective {rows[-1][0]:.6g}")
+                shown.set_postfix_str(f"objective {record.rows[-1][0]:.6g}")
                 if path is not None and time.monotonic() - saved > 10:
-                    _keep(task, path, way, best, rows, jumps)
+                    _keep(task, path, way, record)
                     saved = time.monotonic()
     except KeyboardInterrupt:
-        if best is None:
+        if record.best is None:
             raise
+    best = record.best
     if best is None:  # no step was asked for
         best = _Best(np.asarray(way.x), values_at(task, way.x))
     if path is not None:
-        _keep(task, path, way, best, rows, jumps)
-    history = np.array(rows).reshape(-1, 2)
-    return Descent(task, design_at(task, best.x, best.y, np.asarray(way.prices)), history, jumps, way)
+        _keep(task, path, way, record._replace(best=best))
+    history = np.array(record.rows).reshape(-1, 2)
+    return Descent(task, design_at(task, best.x, best.y, np.asarray(way.prices)), history, record.jumps, way)
 
 
 class _Best(NamedTuple):
@@ -176,6 +134,80 @@ class _Best(NamedTuple):
 
     x: np.ndarray
     y: np.ndarray
+
+
+class _Record(NamedTuple):
+    """What a descent has found so far: the objective and the worst excess of each step, the steps at which the sequence
+    of contacts changed, and the best design."""
+
+    rows: list[tuple[float, float]]
+    jumps: list[int]
+    best: _Best | None
+
+
+def _begun(
+    task: Task, optimiser: Any, start: Any, resume: Descent | None, path: pathlib.Path | None
+) -> tuple[_Way, _Record]:
+    """Where a descent begins: at its start, or where another one ended."""
+    begin = np.asarray(task.choice.values if start is None else start, float)
+    if begin.shape != (len(task.names),):
+        raise ValueError(f"the start must be {len(task.names)} numbers, one for each variable, got {begin.shape}")
+    low, high = np.asarray(task.lower), np.asarray(task.upper)
+    if np.any(begin < low) or np.any(begin > high):
+        name = task.names[int(np.argmax((begin < low) | (begin > high)))]
+        raise ValueError(f"the start of {name!r} is outside its bounds")
+    way = _Way(
+        jnp.asarray(begin), optimiser.init(jnp.zeros(len(begin))), jnp.zeros(task.limits), jnp.asarray(10.0),
+        jnp.ones(len(task.goals)), jnp.zeros((), int),
+    )  # fmt: skip
+    if resume is not None:
+        rows, best = [tuple(row) for row in resume.history.tolist()], _Best(resume.best.x, resume.best.y)
+        if not np.array_equal(_mark(task), _mark(resume.task)):  # another task has another best
+            rows, best = [(np.inf, np.inf)] * len(rows), None
+        return resume.state, _Record(rows, list(resume.jumps), best)
+    if path is not None and path.exists():
+        return _restored(task, path, way)
+    return way, _Record([], [], None)
+
+
+def _evaluations(
+    task: Task, optimiser: Any, way: _Way, record: _Record, count: int, reprice: int, reverse: bool
+) -> Iterator[tuple[_Way, _Record, bool]]:
+    """Steps until there are so many: after each evaluation where the descent is, what it has found, and whether that
+    is a new step. Where the analysis fails, the last step is taken again, half as long."""
+    top = min(map(_rank, record.rows), default=(True, np.inf))
+    seen, factor, before = None, jnp.ones(()), way
+    while int(way.steps) < count:
+        k = int(way.steps)
+        found, after = _stepped(task, optimiser, way, factor, jnp.asarray(k % reprice == 0), reverse)
+        if not bool(after.ok):
+            if not record.rows:
+                where = ", ".join(f"{n} = {x:.6g}" for n, x in zip(task.names, np.asarray(way.x)))
+                raise ValueError(
+                    f"the task has no finite objective and gradient ({CLASSES[int(found.kind)]}) at {where}"
+                )
+            if float(factor) < 1e-9:
+                return
+            way, factor = before, factor / 2
+            yield way, record, False
+            continue
+        before, way = way, after.way
+        new = k >= len(record.rows)  # else it is here again, to take a shorter step
+        if new:
+            row = float(after.objective), float(after.over)
+            record.rows.append(row)
+            if record.best is None or _rank(row) < top:
+                top, record = _rank(row), record._replace(best=_Best(np.asarray(before.x), np.asarray(found.y)))
+            if seen is not None and int(found.sequence) != seen:
+                record.jumps.append(k)
+                _warn_of_jump(k, *record.rows[-2:])
+            seen = int(found.sequence)
+        yield way, record, new
+
+
+def _warn_of_jump(k: int, was: tuple[float, float], now: tuple[float, float]) -> None:
+    change = f"the sequence of contacts changed at step {k}, the objective from {was[0]:.6g} to {now[0]:.6g}"
+    warnings.warn(change, SequenceWarning, stacklevel=4)  # it is of the call of `descend`
 
 
 def _rank(row: tuple[float, float]) -> tuple[bool, float]:
@@ -225,7 +257,8 @@ def _mark(task: Task) -> np.ndarray:
     )
 
 
-def _keep(task: Task, path: pathlib.Path, way: _Way, best: _Best, rows: list, jumps: list) -> None:
+def _keep(task: Task, path: pathlib.Path, way: _Way, record: _Record) -> None:
+    rows, jumps, best = record
     kept: dict[str, Any] = {f"leaf{i}": np.asarray(x) for i, x in enumerate(jax.tree_util.tree_leaves((way, best)))}
     kept |= {"mark": _mark(task), "rows": np.array(rows).reshape(-1, 2), "jumps": np.array(jumps, int)}
     new = path.with_name(path.name + ".new")
@@ -234,7 +267,7 @@ def _keep(task: Task, path: pathlib.Path, way: _Way, best: _Best, rows: list, ju
     new.replace(path)
 
 
-def _restored(task: Task, path: pathlib.Path, like: _Way) -> tuple[_Way, _Best, list, list]:
+def _restored(task: Task, path: pathlib.Path, like: _Way) -> tuple[_Way, _Record]:
     with np.load(path) as kept:
         leaves, structure = jax.tree_util.tree_flatten((like, _Best(np.asarray(like.x), np.zeros(sum(task.sizes)))))
         names = [f"leaf{i}" for i in range(len(leaves))]
@@ -242,4 +275,5 @@ def _restored(task: Task, path: pathlib.Path, like: _Way) -> tuple[_Way, _Best, 
         if not fits or any(kept[n].shape != np.shape(x) for n, x in zip(names, leaves)):
             raise ValueError(f"{path} belongs to another task or optimiser; give another file, or remove it")
         way, best = jax.tree_util.tree_unflatten(structure, [jnp.asarray(kept[n]) for n in names])
-        return way, _Best(*map(np.asarray, best)), [tuple(row) for row in kept["rows"].tolist()], kept["jumps"].tolist()
+        rows = [tuple(row) for row in kept["rows"].tolist()]
+        return way, _Record(rows, kept["jumps"].tolist(), _Best(*map(np.asarray, best)))

@@ -197,7 +197,18 @@ def synthesize(
     hard = hard or bool(np.isfinite(task.caps).any())
     limits = (jnp.asarray(limit) for limit in (max_steps, 12 if hard else 1, rtol))
     settings = Settings(*limits, forward=sum(task.sizes) >= x.shape[1])
-    width = min(width, len(x))
+    ends, history = _multistart(task, x, settings, min(width, len(x)), progress, began)
+    return _judged(task, options, ends, history)
+
+
+_TOLERANCE = 1e-6  # by which a condition may be passed, in parts of its scale
+
+
+def _multistart(
+    task: Task, x: np.ndarray, settings: Settings, width: int, progress: bool, began: float
+) -> tuple[list["_End"], np.ndarray]:
+    """Searches from all starts, so many side by side: how each ended, and the history. Interrupted, those that have
+    begun."""
     fresh = jax.vmap(lambda x: lane(task, x))
     lanes, waiting = fresh(jnp.asarray(x[:width])), width
     owner = np.arange(width)  # which start each lane works on; -1: none
@@ -210,10 +221,9 @@ def synthesize(
                 lanes = advance(task, lanes, settings, 12 if width > 1 else 4)
                 now, scores = Lane(*map(np.array, lanes)), _Scores(*map(np.asarray, _scores(task, lanes.y)))
                 finished = np.flatnonzero(now.done & (owner >= 0))
-                for i in finished:
-                    ends[int(owner[i])] = _End(Lane(*_row(now, i)), _Scores(*_row(scores, i)))
-                    if np.isfinite(now.merit[i]) and scores.worst[i] <= _TOLERANCE:
-                        best = min(best, float(scores.objective[i]))
+                ends |= _ends(now, scores, owner, finished)
+                kept = np.isfinite(now.merit[finished]) & (scores.worst[finished] <= _TOLERANCE)
+                best = min([best, *map(float, scores.objective[finished][kept])])
                 running = int(now.steps[owner >= 0].sum())
                 history.append((time.perf_counter() - began, spent + running, best))
                 shown.update(len(finished))
@@ -231,12 +241,13 @@ def synthesize(
         if not history:
             raise
         now, scores = Lane(*map(np.array, lanes)), _Scores(*map(np.asarray, _scores(task, lanes.y)))
-        for i in np.flatnonzero((owner >= 0) & (now.steps > 0)):
-            ends[int(owner[i])] = _End(Lane(*_row(now, i)), _Scores(*_row(scores, i)))
-    return _judged(task, options, [ends[i] for i in sorted(ends)], np.array(history))
+        ends |= _ends(now, scores, owner, np.flatnonzero((owner >= 0) & (now.steps > 0)))
+    return [ends[i] for i in sorted(ends)], np.array(history)
 
 
-_TOLERANCE = 1e-6  # by which a condition may be passed, in parts of its scale
+def _ends(lanes: Lane, scores: "_Scores", owner: np.ndarray, which: np.ndarray) -> dict[int, "_End"]:
+    """How the searches in these lanes ended, by number of the start."""
+    return {int(owner[i]): _End(Lane(*_row(lanes, i)), _Scores(*_row(scores, i))) for i in which}
 
 
 def _row(columns: Any, i: Any) -> list[np.ndarray]:

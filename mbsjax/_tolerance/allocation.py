@@ -11,6 +11,7 @@ from jax.scipy.special import log_ndtr, logsumexp
 from jaxtyping import Array
 
 from .._programs.trees import lasting
+from .study import Study
 from .taylor import FirstOrder, SecondOrder
 
 
@@ -92,14 +93,20 @@ def allocate(
         >>> {name: round(T, 6) for name, T in cheap.tolerances.items()}, list(cheap.active)
         ({'a': 0.1, 'b': 0.2}, ['worst case of sum'])
     """
-    first = expansion.first if isinstance(expansion, SecondOrder) else expansion
-    study = first.study
+    study = (expansion.first if isinstance(expansion, SecondOrder) else expansion).study
     check_costs(costs, study.names)
     given = {"worst case": worst_case or {}, "rss": rss or {}, "yield": good or {}}
-    wanted = [(kind, name, float(x)) for kind, required in given.items() for name, x in required.items()]
-    if not wanted or not costs:
+    required = [(kind, name, float(x)) for kind, each in given.items() for name, x in each.items()]
+    if not required or not costs:
         raise ValueError("an allocation needs costs, and at least one requirement")
-    for kind, name, x in wanted:
+    _check_requirements(study, required)
+    model = _model(expansion, costs, required)
+    t, prices, slope = _solve(model, rounds)
+    return _allocation(study, costs, required, model, t, prices, slope)
+
+
+def _check_requirements(study: Study, required: list[tuple[str, str, float]]) -> None:
+    for kind, name, x in required:
         if name not in study.columns:
             raise ValueError(
                 f"there is no measure {name!r} to require a {kind} of; they are {', '.join(study.columns)}"
@@ -110,40 +117,26 @@ def allocate(
         if kind == "yield" and not np.isfinite([study.lower[k], study.upper[k]]).any():
             raise ValueError(f"a yield of {name!r} needs limits in the study")
 
-    low, high = (np.asarray(x) for x in study.bounds)
-    T0 = (high - low) / 2
-    chosen = np.array([study.names.index(name) for name in costs])
-    n, d = first.slopes.shape
-    model = _Model(
-        slopes=jnp.asarray(first.slopes),
-        values=jnp.asarray(first.values),
-        T0=jnp.asarray(T0),
-        ratio=jnp.asarray(np.asarray(study.std) / T0),
-        curvatures=jnp.asarray(expansion.curvatures if isinstance(expansion, SecondOrder) else np.zeros((n, d, d))),
-        correlation=jnp.asarray(first.covariance / np.outer(study.std, study.std)),
-        lower=study.lower,
-        upper=study.upper,
-        lean=jnp.asarray((np.asarray(study.mean) - np.asarray(study.nominal + study.each(lambda d: d.anchor))) / T0),
-        costs=jnp.asarray([c[1:3] for c in costs.values()]),
-        bounds=jnp.asarray(
-            [[max(c.lower, 1e-9 * T), min(c.upper, 1e9 * T)] for c, T in zip(costs.values(), T0[chosen])]
-        ),
-        chosen=tuple(chosen.tolist()),
-        wanted=tuple((kind, study.columns.index(name), x) for kind, name, x in wanted),
-        limited=tuple((bool(np.isfinite(a)), bool(np.isfinite(b))) for a, b in zip(study.lower, study.upper)),
-    )
-    t, prices, slope = _solve(model, rounds)
-    T = np.asarray(model.tolerances(t))
-    over = np.asarray(model.constraints(t))
-    names = [f"{kind} of {name}" for kind, name, _ in wanted]
+
+def _allocation(
+    study: Study,
+    costs: Mapping[str, Cost],
+    required: list[tuple[str, str, float]],
+    model: "_Model",
+    t: Array,
+    prices: Array,
+    slope: Array,
+) -> Allocation:
+    """The allocation that the logarithms t of the chosen tolerances stand for."""
+    T, over, amounts = (np.asarray(x) for x in (model.tolerances(t), model.constraints(t), model.amounts(t)))
+    names = [f"{kind} of {name}" for kind, name, _ in required]
     names += [f"lower bound of {n}" for n in costs] + [f"upper bound of {n}" for n in costs]
     active = {name: float(p) for name, p in zip(names, prices) if p > 1e-6}
-    amounts = np.asarray(model.amounts(t))
     met = {
         f"{kind} of {name}": float(-np.expm1(-(x**2) / 2) if kind == "yield" else x)
-        for (kind, name, _), x in zip(wanted, amounts)
+        for (kind, name, _), x in zip(required, amounts)
     }
-    total = sum(c.of(T[i]) for c, i in zip(costs.values(), chosen))
+    total = sum(c.of(T[i]) for c, i in zip(costs.values(), model.chosen))
     found = dict(zip(study.names, T.tolist()))
     return Allocation(found, float(total), met, active, bool(np.all(over < 1e-6) and slope < 1e-4))
 
@@ -162,6 +155,8 @@ def _level(log_rejects: Array) -> Array:
 
 
 class _Model(eqx.Module):
+    """Costs and requirements as functions of the logarithms of the tolerances that are chosen."""
+
     slopes: Array
     values: Array
     T0: Array
@@ -216,6 +211,35 @@ class _Model(eqx.Module):
         sign = jnp.asarray([-1.0 if kind == "yield" else 1.0 for kind, _, _ in self.wanted])
         low, high = jnp.log(self.bounds.T)
         return jnp.concatenate([sign * jnp.log(self.amounts(t) / jnp.stack(room)), low - t, t - high])
+
+
+def _model(
+    expansion: FirstOrder | SecondOrder, costs: Mapping[str, Cost], required: list[tuple[str, str, float]]
+) -> _Model:
+    first = expansion.first if isinstance(expansion, SecondOrder) else expansion
+    study = first.study
+    low, high = (np.asarray(x) for x in study.bounds)
+    T0 = (high - low) / 2
+    chosen = [study.names.index(name) for name in costs]
+    n, d = first.slopes.shape
+    return _Model(
+        slopes=jnp.asarray(first.slopes),
+        values=jnp.asarray(first.values),
+        T0=jnp.asarray(T0),
+        ratio=jnp.asarray(np.asarray(study.std) / T0),
+        curvatures=jnp.asarray(expansion.curvatures if isinstance(expansion, SecondOrder) else np.zeros((n, d, d))),
+        correlation=jnp.asarray(first.covariance / np.outer(study.std, study.std)),
+        lower=study.lower,
+        upper=study.upper,
+        lean=jnp.asarray((np.asarray(study.mean) - np.asarray(study.nominal + study.each(lambda d: d.anchor))) / T0),
+        costs=jnp.asarray([c[1:3] for c in costs.values()]),
+        bounds=jnp.asarray(
+            [[max(c.lower, 1e-9 * T), min(c.upper, 1e9 * T)] for c, T in zip(costs.values(), T0[chosen])]
+        ),
+        chosen=tuple(chosen),
+        wanted=tuple((kind, study.columns.index(name), x) for kind, name, x in required),
+        limited=tuple((bool(np.isfinite(a)), bool(np.isfinite(b))) for a, b in zip(study.lower, study.upper)),
+    )
 
 
 @lasting

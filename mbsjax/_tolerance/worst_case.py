@@ -70,16 +70,17 @@ def worst_case(study: Study, *, max_corners: int = 4096, chunk: int = CHUNK) -> 
         held = np.where(x0 <= low, uphill <= 0, np.where(x0 >= high, uphill >= 0, uphill == 0))
         leads = np.allclose(np.where(uphill > 0, high, low), at[s][k], rtol=0, atol=1e-12 * (high - low).max())
         if np.all(np.isfinite(uphill)) and not (np.all(held) or leads):  # else it is worst here, or in this corner
-            x1, y = _climb(study, x0, int(k), int(2 * s - 1), low, high)
+            x1, y = _extremum(study, x0, int(k), int(2 * s - 1), low, high)
             if (2 * s - 1) * (y - best[s][k]) > 0:
                 best[s][k], at[s][k] = y, x1
     return WorstCase(best[0], best[1], at[0], at[1], failed)
 
 
-def _climb(
+def _extremum(
     study: Study, x: np.ndarray, k: int, sign: int, low: np.ndarray, high: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """The highest point of a value (the lowest for a negative sign) within the limits, from a start."""
+    """The largest value (the smallest for a negative sign) within the limits, by a bounded quasi-Newton search from a
+    start."""
     half, middle = (high - low) / 2, (high + low) / 2
     values, _ = linearised(study, np.stack([x, middle]))
     scale = max(float(np.ptp(values[:, k])), 1e-9 * abs(float(values[0, k])), 1e-300)
@@ -141,6 +142,50 @@ def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[Desi
         >>> print(point.beta.round(9), point.importance.round(9))
         2.0 [0.36 0.64]
     """
+    limits = _limits(study, along)
+    count = len(limits.which)
+    if count == 0:
+        return []
+    aside = np.random.default_rng(0).normal(size=(count, len(study.names)))
+    aside = aside / np.linalg.norm(aside, axis=1, keepdims=True)
+    starts = np.concatenate([0 * aside, aside, -aside])
+    limits = _Limits(*(np.tile(x, 3) for x in limits))
+    u, g, done = _hlrf(study, limits, starts, max_steps)
+    size = np.linalg.norm(g, axis=1, keepdims=True)
+    alpha = -g / np.where(size > 0, size, 1.0)
+    done &= size[:, 0] > 0
+    beta = np.where(done, (alpha * u).sum(1), np.nan)
+    nearest = np.argmin(np.where(done, np.abs(beta), np.inf).reshape(3, count), 0) * count + np.arange(count)
+    dimensions = np.asarray(_dimensions(study, jnp.asarray(u))[0])
+    blank = lambda x, i: x[i] if done[i] else np.full_like(x[i], np.nan)
+    return [
+        DesignPoint(
+            value=study.columns[limits.which[i]],
+            limit=np.float64(limits.value[i]),
+            side=("lower", "upper")[limits.side[i]],
+            beta=np.float64(beta[i]),
+            probability=np.float64(scipy.special.ndtr(-beta[i])),
+            scores=blank(u, i),
+            dimensions=blank(dimensions, i),
+            importance=blank(alpha**2, i),
+            converged=done[i],
+        )
+        for i in nearest
+    ]
+
+
+class _Limits(NamedTuple):
+    """Limits of values: which value, whether it is the lower (0) or the upper one (1), where it is, and the standard
+    deviation of the value, to first order."""
+
+    which: np.ndarray
+    side: np.ndarray
+    value: np.ndarray
+    scale: np.ndarray
+
+
+def _limits(study: Study, along: bool) -> _Limits:
+    """All limits that there are; those of values along a stroke only where these are asked for."""
     bounds = np.stack([np.asarray(study.lower), np.asarray(study.upper)])
     wanted = np.isfinite(bounds)
     if not along:
@@ -149,30 +194,28 @@ def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[Desi
         )
         wanted &= single
     side, which = np.nonzero(wanted)
-    count = len(which)
-    if count == 0:
-        return []
-    aside = np.random.default_rng(0).normal(size=(count, len(study.names)))
-    aside = aside / np.linalg.norm(aside, axis=1, keepdims=True)
-    u = np.concatenate([0 * aside, aside, -aside])
-    side, which = np.tile(side, 3), np.tile(which, 3)
-    limit, sign = bounds[side, which], np.where(side == 1, 1.0, -1.0)
-    spread = first_order(study).std[which]
-    rows, scale = np.arange(len(which)), np.where(spread > 0, spread, 1.0)
+    spread = first_order(study).std[which] if len(which) else np.zeros(0)
+    return _Limits(which, side, bounds[side, which], np.where(spread > 0, spread, 1.0))
 
-    def look(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """How much room there is to the limit, in standard deviations, and its gradient in the scores."""
-        x, dx = (np.asarray(v) for v in _dimensions(study, jnp.asarray(u)))
-        values, slopes = linearised(study, x)
-        room = sign * (limit - values[rows, which]) / scale
-        return room, np.einsum("ki,kij->kj", -sign[:, None] * slopes[rows, which] / scale[:, None], dx)
 
-    room, g = look(u)
-    done = np.zeros(len(which), bool)
-    step, direction = np.ones(len(which)), _toward(u, room, g)
+def _limit_state(study: Study, limits: _Limits, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """How much room there is to each limit, in standard deviations, and its gradient in the scores."""
+    x, dx = (np.asarray(v) for v in _dimensions(study, jnp.asarray(u)))
+    values, slopes = linearised(study, x)
+    rows, sign = np.arange(len(u)), np.where(limits.side == 1, 1.0, -1.0)
+    room = sign * (limits.value - values[rows, limits.which]) / limits.scale
+    return room, np.einsum("ki,kij->kj", -sign[:, None] * slopes[rows, limits.which] / limits.scale[:, None], dx)
+
+
+def _hlrf(study: Study, limits: _Limits, u: np.ndarray, max_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The iteration of Hasofer and Lind, Rackwitz and Fiessler from these scores: the design points, the gradients
+    there, and which have converged. A step is halved where the merit, of distance and room, does not fall."""
+    room, g = _limit_state(study, limits, u)
+    done = np.zeros(len(u), bool)
+    step, direction = np.ones(len(u)), _toward(u, room, g)
     for _ in range(max_steps):
         trial = u + step[:, None] * direction
-        room_new, g_new = look(trial)
+        room_new, g_new = _limit_state(study, limits, trial)
         far = np.maximum(np.linalg.norm(u, axis=1), np.linalg.norm(u + direction, axis=1))
         weight = 2 * far / np.maximum(np.linalg.norm(g, axis=1), 1e-12) + 10
         before, after = ((x**2).sum(1) / 2 + weight * np.abs(r) for x, r in ((u, room), (trial, room_new)))
@@ -188,30 +231,11 @@ def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[Desi
         done = (np.abs(room) < 1e-9 * reach) & (np.linalg.norm(direction, axis=1) < 1e-7 * reach)
         if np.all(done | (step < 1e-6)):
             break
-    size = np.linalg.norm(g, axis=1, keepdims=True)
-    alpha = -g / np.where(size > 0, size, 1.0)
-    done &= size[:, 0] > 0
-    beta = np.where(done, (alpha * u).sum(1), np.nan)
-    nearest = np.argmin(np.where(done, np.abs(beta), np.inf).reshape(3, count), 0) * count + np.arange(count)
-    dimensions = np.asarray(_dimensions(study, jnp.asarray(u))[0])
-    blank = lambda x, i: x[i] if done[i] else np.full_like(x[i], np.nan)
-    return [
-        DesignPoint(
-            value=study.columns[which[i]],
-            limit=np.float64(limit[i]),
-            side=("lower", "upper")[side[i]],
-            beta=np.float64(beta[i]),
-            probability=np.float64(scipy.special.ndtr(-beta[i])),
-            scores=blank(u, i),
-            dimensions=blank(dimensions, i),
-            importance=blank(alpha**2, i),
-            converged=done[i],
-        )
-        for i in nearest
-    ]
+    return u, g, done
 
 
 def _toward(u: np.ndarray, room: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """The step to the point nearest to the origin on the limits, linearized."""
     square = (g**2).sum(1)
     square = np.where(square > 0, square, 1.0)
     return (((g * u).sum(1) - room) / square)[:, None] * g - u

@@ -1,0 +1,334 @@
+"""Positions of rest: where the forces on a mechanism balance."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from .._events.results import RESULTS
+from .._kinematics.assembly import close, closing, explain, guess
+from .._kinematics.drive import problem as make_problem
+from .._kinematics.track import Configuration
+from .._model.mechanism import Mechanism
+from .._programs.batch import AbstractBatch, lane_by_lane
+from .._programs.precision import as_float, is_concrete
+from .._programs.trees import frozen, once
+from .mode import Mode
+from .plant import Frame, Plant, plant as make_plant
+from .state import State, first_mode
+
+
+class Equilibrium(AbstractBatch):
+    """A position of rest; of a driven mechanism, of what is not driven.
+
+    - `q`: the stored coordinates; `rest["A"]` reads one.
+    - `v`, `t`: the velocities, zero but for what is driven, and the time.
+    - `press`: the normal forces of the contacts; `active`, which of them are closed.
+    - `stiffness`: the eigenvalues of the second derivative of the potential energy in the freedoms that are left
+        (lengths in parts of the mechanism's size), smallest first; infinite where there are fewer freedoms.
+    - `stable`: whether all of them are positive.
+    - `residual`: the largest generalised force that is left.
+    - `steps`: how many Newton steps it took.
+    - `result`: a member of [`mbsjax.RESULTS`][].
+    """
+
+    mech: Mechanism
+    q: Float[Array, " nq"]
+    v: Float[Array, " nv"]
+    t: Float[Array, ""]
+    press: Float[Array, " c"]
+    active: Bool[Array, " c"]
+    stiffness: Float[Array, " nu"]
+    stable: Bool[Array, ""]
+    residual: Float[Array, ""]
+    steps: Int[Array, ""]
+    result: RESULTS
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.q.shape[:-1]
+
+    @lane_by_lane
+    def __getitem__(self, name: str) -> Array:
+        return Configuration(self.mech, self.q)[name]
+
+    @lane_by_lane
+    def point(self, body: str, point: Any = None) -> Array:
+        """Where a point of a body stands in ground."""
+        return Configuration(self.mech, self.q).point(body, point)
+
+    @property
+    @lane_by_lane
+    def state(self) -> State:
+        """The mechanism at rest there, to begin a simulation from."""
+        return State(self.q, self.v, self.t)
+
+
+def equilibrium(
+    mech: Mechanism,
+    estimate: Mapping[str, Any] | Array | None = None,
+    *,
+    fixed: Mapping[str, Any] | None = None,
+    drive: Mapping[str, Any] | None = None,
+    t: Any = 0.0,
+    max_steps: int = 200,
+    throw: bool = True,
+) -> Equilibrium:
+    """Where a mechanism rests under its forces: a minimum of its potential energy, near the estimate.
+
+    Newton's method on the generalised forces, turned downhill where the energy is not convex, so that it ends in stable
+    positions; from a position where all forces vanish it does not move, and `stable` tells. Contacts close on the way
+    where bodies meet, and open where they would have to pull.
+
+    **Arguments:**
+
+    - `mech`: the mechanism, with masses, forces and gravity. Dampers do nothing at rest.
+    - `estimate`: as in [`mbsjax.assemble`][].
+    - `fixed`: coordinates or gauges to hold at a value, by name.
+    - `drive`, `t`: coordinates that are driven, as in [`mbsjax.simulate`][], and the time to look at. What is found is
+        a steady state: the others stand still while the drivers go on, as the balls of a governor do.
+    - `max_steps`: how many steps to try.
+    - `throw`: whether to raise if none is found. Under `jit` or `vmap`, look at `.result`.
+
+    **Returns:** an [`mbsjax.Equilibrium`][]; its derivatives come from the implicit function theorem.
+
+    !!! Example
+
+        A weight of 10 on a spring of stiffness 20.
+
+        >>> import mbsjax as mbs
+        >>> scale = mbs.Mechanism([mbs.Body("pan", mass=1.0)], [mbs.Prismatic("y", "ground", "pan", axis=(0.0, 1.0))],
+        ...                       forces=[mbs.Spring("y", stiffness=20.0)], gravity=(0.0, -10.0))
+        >>> rest = mbs.equilibrium(scale)
+        >>> round(float(rest["y"]), 9), bool(rest.stable)
+        (-0.5, True)
+    """
+    fixed, drive, t = dict(fixed or {}), dict(drive or {}), as_float(t, "the time of an equilibrium")
+    problem = make_problem(mech, drive, fixed)
+    assembling = closing(mech, problem)
+    begin = guess(mech, problem, estimate)
+    q, _, closed, *_ = close(assembling, begin, 200, t)
+    looking = throw and is_concrete(problem, q)
+    if looking and not bool(closed):
+        raise ValueError(explain(mech, assembling, q, float(t), fixed))
+    if looking:
+        begin.warn(mech, q)
+    plant = make_plant(mech, problem)
+    flags = tuple(c.active for c in mech.contacts)
+    *found, steady = _settle(plant, flags, q, t, closed, max_steps, bool(drive))
+    rest = Equilibrium(mech, *found)  # pyright: ignore
+    if looking and not bool(steady):
+        raise ValueError("there is no steady state: a driver moves a loop or a gauge, and with it what is not driven")
+    if looking and bool(rest.result != RESULTS.successful):
+        raise RuntimeError(f"{RESULTS[rest.result]} The largest force left is {float(rest.residual):.3g}.")
+    if throw and not looking:
+        rest = eqx.tree_at(lambda r: r.q, rest, rest.result.error_if(rest.q, rest.result != RESULTS.successful))
+    return rest
+
+
+def _rest_forces(plant: Plant, q: Array, d: Array, mode: Mode, t: Array, driven: bool) -> tuple[Array, Array, Array]:
+    """The forces at rest along the freedoms that are not fixed, without those of the constraints; the residuals of
+    the constraints; and their rows, after a move by d."""
+    u = plant.problem.unknown
+    frame = plant.frame(_moved(plant, q, d), t, mode)
+    if mode.signs.shape[0]:
+        v = plant.spread(jnp.zeros(len(u)), plant.driven(t)[0])
+        sides = jnp.where(plant.switches(t, frame.q, v, frame) >= 0, 1.0, -1.0)
+        mode = mode._replace(signs=sides)
+    load = (plant.steady_load if driven else plant.rest_load)(t, frame, mode)
+    C = frame.C[:, u] * plant.columns[None] / plant.row_sizes[:, None]
+    return load[u] * plant.columns, frame.residual / plant.row_sizes, C
+
+
+def _stiffness_matrix(plant: Plant, q: Array, lam: Array, mode: Mode, t: Array, driven: bool) -> Float[Array, "n n"]:
+    """How forces and constraint forces, with the multipliers `lam` held, fall along the freedoms."""
+
+    def force(d: Array) -> Array:
+        load, _, C = _rest_forces(plant, q, d, mode, t, driven)
+        return load + lam @ C
+
+    return -jax.jacfwd(force)(jnp.zeros(len(plant.problem.unknown)))
+
+
+def _moved(plant: Plant, q: Array, d: Array) -> Array:
+    """The position after a move by d along the freedoms that are not fixed, in parts of their sizes."""
+    return plant.problem.system.retract(q, plant.spread(d * plant.columns, jnp.zeros(len(plant.problem.columns))))
+
+
+class _Balance(NamedTuple):
+    """The balance of forces at a position.
+
+    - `force`: what is left of the forces along the free directions; `P`: the projection onto these.
+    - `residual`, `C`, `inverse`: of the constraints, their rows, and the pseudoinverse of these.
+    - `lam`: the multipliers of the constraints.
+    - `K`: the stiffness along the free directions.
+    """
+
+    force: Array
+    residual: Array
+    C: Array
+    inverse: Array
+    lam: Array
+    P: Array
+    K: Array
+
+
+def _balance(plant: Plant, q: Array, mode: Mode, t: Array, driven: bool) -> _Balance:
+    """Forces, constraints and stiffness at a position, with the multipliers that leave the least force."""
+    n = len(plant.problem.unknown)
+    load, r, C = _rest_forces(plant, q, jnp.zeros(n), mode, t, driven)
+    inverse = jnp.linalg.pinv(C, rtol=1e-9) if C.shape[0] else jnp.zeros((n, 0))
+    lam = -load @ inverse
+    P = jnp.eye(n) - inverse @ C
+    K = _stiffness_matrix(plant, q, lam, mode, t, driven)
+    return _Balance(P @ load, r, C, inverse, lam, P, P @ (K + K.T) / 2 @ P)
+
+
+def _newton_step(now: _Balance) -> Array:
+    """Newton's step, downhill where the energy is not convex, of limited length, and back to the constraints."""
+    w, V = jnp.linalg.eigh(now.K)
+    large = jnp.max(jnp.abs(w), initial=0.0)
+    weight = jnp.maximum(jnp.abs(w), 1e-6 * large + 1e-300)
+    d = now.P @ (V @ ((V.T @ now.force) / weight))
+    return d / jnp.maximum(1.0, jnp.max(jnp.abs(d), initial=0.0) / 0.3) - now.inverse @ now.residual
+
+
+def _line_search(
+    plant: Plant, q: Array, d: Array, now: _Balance, mode: Mode, t: Array, driven: bool, size: Array
+) -> Array:
+    """The part of a step on which the forces do work."""
+    nothing = jnp.zeros(len(plant.problem.unknown))
+    parts = jnp.array([1.0, 0.5, 0.25, 0.1, 0.03, 0.01])
+
+    def tried(a: Array) -> Array:
+        later, _, _ = _rest_forces(plant, _moved(plant, q, a * d), nothing, mode, t, driven)
+        work = (now.P @ later) @ d
+        return work >= -0.5 * jnp.abs(now.force @ d) - 1e-13 * size * jnp.max(jnp.abs(d), initial=0.0)
+
+    good = jax.vmap(tried)(parts)
+    return parts[jnp.where(jnp.any(good), jnp.argmax(good), len(parts) - 1)]
+
+
+def _located(plant: Plant, q: Array, mode: Mode) -> Mode:
+    """The contact state with the elements and places of its contacts at a position."""
+    if not plant.laws:
+        return mode
+    system = plant.problem.system
+    return system.located(system.planes(system.poses(q)), mode)
+
+
+def _open_gaps(plant: Plant, q: Array, mode: Mode) -> Array:
+    """The gaps of the open contacts between rigid bodies; infinite for the others."""
+    system = plant.problem.system
+    return jnp.where(mode.active | ~plant.rigid, jnp.inf, system.nearest(system.planes(system.poses(q))).gap)
+
+
+def _contact_changes(
+    plant: Plant, q: Array, d: Array, mode: Mode, lam: Array, left: Array, size: Array
+) -> tuple[Array, Array, Array]:
+    """Which contacts open, as they would have to pull; which close, as bodies touch; and the part of the move by d that
+    is possible until bodies meet."""
+    system, c, rigid = plant.problem.system, len(plant.laws), np.flatnonzero(plant.rigid)
+    if not len(rigid):
+        return jnp.zeros(c, bool), jnp.zeros(c, bool), jnp.ones(())
+    mine = jnp.zeros(c).at[rigid].set(lam[len(lam) - len(rigid) :])
+    worst = jnp.argmin(jnp.where(mode.active, mine, jnp.inf))
+    pulls = (jnp.arange(c) == worst) & mode.active & (mine < -1e-12 * size) & (left < 1e-3)
+    before, after = _open_gaps(plant, q, mode), _open_gaps(plant, _moved(plant, q, d), mode)
+    through = (after < 0) & (before > 1e-9 * system.size)
+    reach = jnp.where(through, before / jnp.where(through, before - after, 1.0), 1.0)
+    touching = (before <= 1e-7 * system.size) & (after < before) & (before > -1e-3 * system.size)
+    return pulls, touching & ~pulls, jnp.min(reach, initial=1.0)
+
+
+class _Iterate(NamedTuple):
+    """Where the search for an equilibrium is; `left`: the largest force that is left, in parts of all forces."""
+
+    q: Array
+    mode: Mode
+    steps: Array
+    done: Array
+    left: Array
+
+
+def _iterate(plant: Plant, at: _Iterate, t: Array, driven: bool, size: Array) -> _Iterate:
+    """One step: as far as the forces do work and nothing is in the way, or a change of contacts."""
+    now = _balance(plant, at.q, at.mode, t, driven)
+    d = _newton_step(now)
+    left = jnp.max(jnp.abs(now.force), initial=0.0) / size
+    off = jnp.max(jnp.abs(now.residual), initial=0.0)
+    a = _line_search(plant, at.q, d, now, at.mode, t, driven, size)
+    pulls, closes, reach = _contact_changes(plant, at.q, a * d, at.mode, now.lam, left, size)
+    change = jnp.any(pulls | closes)
+    a = jnp.where(change, 0.0, a * reach)
+    q = _moved(plant, at.q, a * d)
+    mode = _located(plant, q, at.mode._replace(active=(at.mode.active & ~pulls) | closes))
+    done = (left < 1e-13) & (off < 1e-13) & ~change
+    tiny = (jnp.max(jnp.abs(a * d), initial=0.0) < 1e-14) & ~change
+    return _Iterate(q, mode, at.steps + 1, done | tiny, left)
+
+
+def _newton_matrix(plant: Plant, q: Array, t: Array, lam: Array, C: Array, mode: Mode, driven: bool) -> Array:
+    """The derivatives of forces and constraints by the position and the multipliers."""
+    K, idle = _stiffness_matrix(plant, q, lam, mode, t, driven), plant.idle(mode)
+    return jnp.concatenate([jnp.concatenate([-K, C.T], 1), jnp.concatenate([C, jnp.diag(idle)], 1)])
+
+
+def _implicit_step(
+    plant: Plant, q: Array, t: Array, lam: Array, A: Array, mode: Mode, driven: bool
+) -> tuple[Array, Array]:
+    """The position and the multipliers after one more Newton step from a solution without derivatives: it changes no
+    value, and carries the derivatives of the implicit function theorem."""
+    n = len(plant.problem.unknown)
+    load, r, C = _rest_forces(plant, q, jnp.zeros(n), mode, t, driven)
+    delta = -jnp.linalg.pinv(A, rtol=1e-12) @ jnp.concatenate([load + lam @ C, r])
+    return plant.problem.place(_moved(plant, q, delta[:n]), t), lam + delta[n:]
+
+
+def _stiffness(now: _Balance) -> Array:
+    """The eigenvalues of the stiffness, infinite for what the constraints hold."""
+    m, n = now.C.shape
+    held = jnp.linalg.matrix_rank(now.C, rtol=1e-9) if m else 0
+    w = jnp.linalg.eigvalsh(now.K + (jnp.eye(n) - now.P) * 1e6 * (jnp.max(jnp.abs(now.K), initial=0.0) + 1e-300))
+    return jnp.where(jnp.arange(n) < n - held, w, jnp.inf)
+
+
+def _is_steady(plant: Plant, frame: Frame, v: Array) -> Array:
+    """Whether loops and gauges stay as they are while the drivers go on."""
+    slip = (frame.C @ v + frame.drift) / plant.row_sizes
+    speed = jnp.max(jnp.abs(v / plant.problem.system.column_sizes()), initial=0.0)
+    speed += jnp.max(jnp.abs(frame.drift), initial=0.0)
+    return jnp.max(jnp.abs(slip), initial=0.0) <= 1e-9 * speed
+
+
+@once
+def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: Array, max_steps: int, driven: bool):
+    """The fields of an `Equilibrium` after its mechanism, and whether the drivers leave it steady."""
+    plant_, q0, t_ = frozen((plant, q0, t))
+    n = len(plant.problem.unknown)
+    mode = _located(plant_, q0, first_mode(plant_, flags, q0))
+    weight = jnp.sum(plant_.inertia.mass) * jnp.sqrt(jnp.sum(plant_.gravity**2)) * plant_.problem.system.size
+    start, _, _ = _rest_forces(plant_, q0, jnp.zeros(n), mode, t_, driven)
+    size = jnp.max(jnp.abs(start), initial=0.0) + weight + 1e-300  # of the forces, to judge what is left
+    begin = _Iterate(q0, mode, jnp.zeros((), int), ~closed, jnp.ones(()))
+    step = lambda at: _iterate(plant_, at, t_, driven, size)
+    end = jax.lax.while_loop(lambda at: ~at.done & (at.steps < max_steps), step, begin)
+    mode, now = end.mode, _balance(plant_, end.q, end.mode, t_, driven)
+
+    A = _newton_matrix(plant_, end.q, t_, now.lam, now.C, mode, driven)
+    q, lam = _implicit_step(plant, end.q, t, now.lam, A, mode, driven)
+    frame, rigid = plant.frame(q, t, mode), np.flatnonzero(plant.rigid)
+    press = plant.compliant(frame, jnp.zeros_like(frame.gaps), mode)
+    press = press.at[rigid].set((lam / plant.row_sizes)[len(lam) - len(rigid) :]) if len(rigid) else press
+    stiffness = _stiffness(now)
+    stable = jnp.all(stiffness > 1e-9 * jnp.max(jnp.abs(now.K), initial=0.0))
+    v = plant.spread(jnp.zeros(n), plant.driven(t)[0])
+    steady = _is_steady(plant, frame, v)
+    result = RESULTS.where(end.left < 1e-9, RESULTS.successful, RESULTS.no_equilibrium)
+    result = RESULTS.where(closed, result, RESULTS.not_assembled)
+    result = RESULTS.where(steady, result, RESULTS.no_equilibrium)
+    return q, v, t, press, mode.active, stiffness, stable, end.left * size, end.steps, result, steady

@@ -1,0 +1,111 @@
+"""Inverse dynamics: the forces that go with a prescribed motion."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._events.places import Places
+from .._kinematics.drive import problem as make_problem
+from .._kinematics.motion import Motion, kinematics
+from .._model.mechanism import Mechanism
+from .._numerics.groups import one
+from .._programs.batch import AbstractBatch, lane_by_lane
+from .._programs.trees import once
+from .mode import Mode
+from .plant import Plant, plant as make_plant
+from .reaction import Reaction, reaction
+
+
+class Efforts(AbstractBatch):
+    """The forces that go with a prescribed motion.
+
+    - `motion`: the motion, a [`mbsjax.Motion`][].
+    - `drive`: what each driver pushes with, one column for each, in the order they were given (coordinates first,
+        then gauges); `efforts["A"]` is one of them by name.
+    - `press`: the normal force of every contact.
+    """
+
+    motion: Motion
+    plant: Plant
+    names: tuple[str, ...] = eqx.field(static=True)
+    drive: Float[Array, "times nd"]
+    press: Float[Array, "times c"]
+    mode: Mode
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        return self.drive.shape[:-2]
+
+    def __getitem__(self, name: str) -> Array:
+        contacts = [c.name for c in self.motion.mech.contacts]
+        if name in contacts:
+            return self.press[..., contacts.index(name)]
+        if name not in self.names:
+            known = ", ".join(map(repr, [*self.names, *contacts]))
+            raise KeyError(f"{name!r} is neither driven nor a contact; there are {known}")
+        return self.drive[..., self.names.index(name)]
+
+    @lane_by_lane
+    def reaction(self, joint: str) -> Reaction:
+        """What a joint transmits; see [`mbsjax.Reaction`][]."""
+        m = self.motion
+        return reaction(m.mech, self.plant, joint, m.ts, m.q, m.v, self.mode)
+
+
+def inverse_dynamics(mech: Mechanism, drive: Mapping[str, Any], ts: Any, **options: Any) -> Efforts:
+    """What the drivers of a motion have to push with, and what contacts and joints transmit.
+
+    **Arguments:** as for [`mbsjax.kinematics`][].
+
+    **Returns:** an [`mbsjax.Efforts`][].
+
+    !!! Example
+
+        The torque that turns a pendulum of mass 2 and length 0.5 evenly.
+
+        >>> import mbsjax as mbs
+        >>> pendulum = mbs.Mechanism([mbs.Body("bob", mass=2.0, center=(0.5, 0.0))],
+        ...                          [mbs.Revolute("O", "ground", "bob")], gravity=(0.0, -10.0))
+        >>> efforts = mbs.inverse_dynamics(pendulum, {"O": mbs.constant_speed(jnp.pi)}, jnp.array([0.0, 1.0]))
+        >>> efforts["O"].round(9).tolist()
+        [10.0, -10.0]
+    """
+    motion = kinematics(mech, drive, ts, **options)
+    problem = make_problem(mech, drive)
+    plant = make_plant(mech, problem)
+    n, c = len(motion.ts), len(mech.contacts)
+    side = jnp.ones((n, sum(force.n_switches for force in mech.forces)))
+    if motion.mode is None:
+        none = jnp.zeros((n, 0), int)
+        zero = jnp.zeros((n, 0))
+        mode = Mode(none > 0, Places(none, none, zero, zero), zero, side)
+    else:
+        active = jax.vmap(lambda mode: mode.active)(motion.mode)
+        mode = Mode(active, motion.mode.places, jnp.zeros((n, c)), side)
+    mode, drive_, press = _efforts(plant, motion.ts, motion.q, motion.v, mode)
+    driven = [mech.coordinates[k] for k in problem.columns] + [mech.gauges[k].name for k in problem.gauges]
+    return Efforts(motion, plant, tuple(driven), drive_, press, mode)
+
+
+@once
+def _efforts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> tuple[Mode, Array, Array]:
+    problem, system = plant.problem, plant.problem.system
+
+    def at(t: Array, q: Array, v: Array, mode: Mode):
+        frame = plant.frame(q, t, mode)
+        if mode.signs.shape[0]:
+            mode = mode._replace(signs=jnp.where(plant.switches(t, frame.q, v, frame) >= 0, 1.0, -1.0))
+        now = plant.instant(t, q, plant.momentum(frame, v), mode)
+        first = frame.C.shape[0] - int(plant.rigid.sum()) - len(problem.gauges)
+        along = []
+        for k, (i, target) in enumerate(problem.targets(t)):
+            poses = [one(frame.X, system.layout.body_numbers[name]) for name in system.layout.gauge_bodies[i]]
+            slope = jax.grad(lambda x, i=i, poses=poses: system.gauges[i].residual(x, *poses))(target)
+            along.append(-now.lam[first + k] * slope)
+        return mode, jnp.concatenate([now.drive, jnp.stack(along) if along else jnp.zeros(0)]), now.press
+
+    return jax.vmap(at)(ts, q, v, mode)

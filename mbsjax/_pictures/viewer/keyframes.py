@@ -1,0 +1,162 @@
+"""A motion as frames to play: its outputs, and its events between them."""
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ... import frames
+from ..._dynamics.solution import Solution
+from ..._events.log import Event
+from ..._events.results import RESULTS
+from ..._kinematics.motion import Motion
+from ..._kinematics.system import System, system
+from ..._model.mechanism import Mechanism
+from ..._numerics.groups import SE2
+from ..._programs.trees import once
+
+
+class Keyframes(NamedTuple):
+    """A motion as frames: its output times, and the dates of its events among them, so that nothing is interpolated
+    across an event.
+
+    `motions` are motions whose rows are the outputs or the events; `order` says which of all their rows each frame is.
+    `events` have the number of their frame.
+    """
+
+    mech: Mechanism
+    motions: list[Any]
+    order: np.ndarray
+    t: np.ndarray
+    events: list[tuple[Event, int]]
+    on: np.ndarray  # (frames, contacts)
+    poses: dict[str, np.ndarray]  # (frames, 3): x, y, angle; in space (frames, 7): x, y, z, Euler parameters
+    size: float  # of the mechanism
+    tracks: dict[tuple[int, str], Any]  # what was read already
+
+    def read(self, name: str, field: str) -> np.ndarray:
+        """A field of a track, one row for each frame."""
+        return np.concatenate([self.read_motion(k, name, field) for k in range(len(self.motions))])[self.order]
+
+    def read_motion(self, k: int, name: str, field: str) -> np.ndarray:
+        if (k, name) not in self.tracks:
+            self.tracks[k, name] = self.motions[k][name]
+        return np.asarray(getattr(self.tracks[k, name], field))
+
+
+def keyframes(what: Any) -> Keyframes:
+    """A motion or a simulation as frames."""
+    alive = reached(what)
+    if not alive.any():
+        raise ValueError(f"there is nothing to see: {RESULTS[what.result]}")
+    mech, said, ts, n = what.mech, _said(what), np.asarray(what.ts), len(what.ts)
+    dates, count = np.array([event.t for event in said]), len(said)
+    rows = np.flatnonzero(alive)
+    after = rows[np.minimum(np.searchsorted(ts[rows], dates), len(rows) - 1)]
+    motions = [what]
+    for start in range(0, count, n):
+        some = np.resize(np.arange(start, min(start + n, count)), n)  # as many as there are outputs: one program
+        motions.append(_at_events(what, after, some))
+    rows = np.flatnonzero(alive & ~np.isin(ts, dates))  # the event itself tells of both sides
+    t, every = np.concatenate([ts[rows], dates]), np.concatenate([rows, n + np.arange(count)])
+    place = np.argsort(t, kind="stable")
+    t, order = t[place], every[place]
+    events = list(zip(said, np.argsort(place)[len(rows) :].tolist()))
+    if isinstance(what, Motion):
+        passed = [Event(date, "bifurcation", "", None, None, None) for date in what.bifurcations()]
+        events += [(event, int(np.searchsorted(t, event.t))) for event in passed]
+        events.sort(key=lambda e: e[0].t)
+    plan = system(eqx.tree_at(lambda m: (m.contacts, m.forces), mech, ((), ())))
+    X = np.concatenate([np.asarray(_poses(plan, motion.q)) for motion in motions])[order]
+    poses = {name: _smooth(X[:, plan.layout.body_numbers[name]]) for name in mech.links}
+    return Keyframes(mech, motions, order, t, events, _active(what, said, order), poses, float(plan.size), {})
+
+
+def reached(what: Any) -> np.ndarray:
+    """Which outputs there are: those before its end."""
+    return np.asarray(np.isfinite(what.q).all(-1))
+
+
+def _said(what: Any) -> list[Event]:
+    if isinstance(what, Solution):
+        return what.events.list(what.mech, what.triggers)
+    return [] if what.events is None else what.events.list(what.mech)
+
+
+def _at_events(what: Any, after: np.ndarray, some: np.ndarray) -> Any:
+    """The motion with some events as its rows; `after` is the next output of each event."""
+    log: Any = what.events
+    places = what.mode.places
+    elements = _elements(log, after, np.stack([places.e1, places.e2], -1))[some]
+    mode = jax.tree_util.tree_map(lambda x: x[after[some]], what.mode)
+    places = mode.places._replace(e1=jnp.asarray(elements[..., 0]), e2=jnp.asarray(elements[..., 1]))
+    mode = mode._replace(places=places)
+    same: dict[str, Any] = {"ts": log.t[some], "q": log.q[some], "v": log.v_after[some]}
+    if isinstance(what, Motion):
+        return dataclasses.replace(what, **same, a=log.a_after[some], mode=mode)
+    on = log.active[some]
+    press = jnp.where(on, what.press[after[some]], 0.0)
+    return dataclasses.replace(what, **same, a=what.a[after[some]], held=mode._replace(active=on), press=press)
+
+
+def _elements(log: Any, after: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The elements of all contacts after each event, from those at the outputs: back from the next output to the first
+    event before it, then on from event to event."""
+    contact, old, new = (np.asarray(x) for x in (log.contact, log.before, log.after))
+    of_contact = contact < rows.shape[1]  # not of a force or a trigger
+    found = rows[after]
+    for row in np.unique(after):
+        events, now = np.flatnonzero(after == row), rows[row].copy()
+        for i in events[::-1]:
+            if of_contact[i]:
+                now[contact[i]] = old[i]
+        for i in events:
+            if of_contact[i]:
+                now[contact[i]] = new[i]
+            found[i] = now
+    return found
+
+
+def _active(what: Any, said: list[Event], order: np.ndarray) -> np.ndarray:
+    """Which contacts are active in each frame: at an event, after it."""
+    names = [c.name for c in what.mech.contacts]
+    if not names:
+        return np.zeros((len(order), 0), bool)
+    if isinstance(what, Solution):
+        rows, at_events = np.asarray(what.mode.active), np.asarray(what.events.active)[: len(said)]
+    else:
+        rows = np.asarray(jax.vmap(lambda mode: mode.active)(what.mode))
+        now, at_events = rows[np.flatnonzero(reached(what))[0]].copy(), np.zeros((len(said), len(names)), bool)
+        for i, event in enumerate(said):
+            if event.kind in ("closed", "released", "deleted"):
+                now[names.index(event.contact)] = event.kind == "closed"
+            if event.gave_way:
+                now[names.index(event.gave_way)] = False
+            at_events[i] = now
+    return np.concatenate([rows, at_events])[order]
+
+
+@once
+def _poses(plan: System, q: Array) -> Array:
+    def one(q: Array) -> Array:
+        X = plan.poses(q)
+        if isinstance(X, SE2):
+            return jnp.stack([X.x, X.y, X.angle], -1)
+        M = X.matrix()
+        return jnp.concatenate([M[..., :3, 3], frames.quaternion(M[..., :3, :3])], -1)
+
+    return jax.vmap(one)(q)
+
+
+def _smooth(X: np.ndarray) -> np.ndarray:
+    """Euler parameters without changes of sign from one frame to the next."""
+    if X.shape[1] == 3:
+        return X
+    flips = np.sign(np.sum(X[1:, 3:] * X[:-1, 3:], 1))
+    X = X.copy()
+    X[1:, 3:] *= np.cumprod(np.where(flips == 0, 1.0, flips))[:, None]
+    return X

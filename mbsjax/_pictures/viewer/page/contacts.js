@@ -1,0 +1,44 @@
+// Contacts with their forces, and events that have just happened.
+// forces are drawn to scale; a twentieth of them exceeds the one that has the full length
+const forces = data.contacts.flatMap(c => c.force ? Array.from(c.force).filter(f => f > 0) : []).sort((a, b) => a - b);
+const largest = forces.length ? forces[Math.floor(.95 * (forces.length - 1))] : 1;
+const drawContact = (c, i, j, s) => {
+  if (!c.on[i] || !c.point[i].every(Number.isFinite)) return;
+  const whole = c.on[j] && c.point[j].every(Number.isFinite), k = whole ? s : 0;
+  const p = c.point[i].map((x, m) => mix(x, c.point[whole ? j : i][m], k));
+  const n = unit(c.normal[i].map((x, m) => mix(x, c.normal[whole ? j : i][m], k)));
+  const force = c.force ? (isEvent[j] || !whole ? c.force[i] : mix(c.force[i], c.force[j], s)) : null;
+  item(5, add(p, eye.out, size), () => {
+    const length = force === null ? 30 : Math.min(Math.abs(force) / largest, 1.5) * Math.min(80, H / 5);
+    const e = add(p, n, length / view.scale);
+    const [x, y] = seen(p), [u, v] = seen(e), flat = Math.hypot(u - x, v - y);
+    const d = [(u - x) / (flat || 1), (v - y) / (flat || 1)], head = force === null ? 5 : 8;
+    if (flat > head) {
+      ctx.beginPath();
+      ctx.moveTo(x, y);
+      ctx.lineTo(u - d[0] * head * .8, v - d[1] * head * .8);
+      stroke(paint.force, force === null ? 1.4 : 2.4);
+      ctx.beginPath();
+      ctx.moveTo(u, v);
+      for (const m of [-.45, .45]) ctx.lineTo(u - (d[0] + m * d[1]) * head, v - (d[1] - m * d[0]) * head);
+      ctx.fillStyle = paint.force; ctx.fill();
+    }
+    disc(p, 3.6, paint.force, paint.card, 1.4);
+    const words = [shown.names ? c.name : "", force === null ? "" : number(force, 3)].filter(Boolean).join(": ");
+    if (words) text(flat > head ? e : p, words, paint.force, d[0] < -.3 ? -8 : 8, -7, 600);
+  });
+};
+const drawFlash = e => {  // an event that has just happened
+  const c = data.contacts.find(c => c.name === e.name), age = (now - e.t) / (.35 * (playing ? speed : Infinity) || 1);
+  const passed = now < e.t - 1e-12 * span || age > 1 || (!playing && now - e.t > 1e-9 * span);
+  if (!c || passed || !c.point[e.frame].every(Number.isFinite)) return;
+  const p = c.point[e.frame];
+  item(6, add(p, eye.out, size), () => {
+    const [x, y] = seen(p), grown = playing ? age : .4;
+    ctx.globalAlpha = 1 - .8 * grown;
+    ctx.beginPath();
+    ctx.arc(x, y, 6 + 14 * grown, 0, 7);
+    stroke(paint.kind(e.kind), 2.2);
+    ctx.globalAlpha = 1;
+  });
+};

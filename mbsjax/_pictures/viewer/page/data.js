@@ -1,0 +1,40 @@
+// What there is to show: the content of the page, unpacked.
+const $ = id => document.getElementById(id), data = JSON.parse($("data").textContent);
+const KINDS = { float32: Float32Array, float64: Float64Array, uint8: Uint8Array, uint16: Uint16Array };
+const unpack = x => {
+  if (x === null) return null;
+  if (Array.isArray(x)) return new Float64Array(x[0]).fill(x[1]);
+  const bytes = Uint8Array.from(atob(x.bytes), c => c.charCodeAt(0)), found = new KINDS[x.kind](bytes.buffer);
+  if (x.kind !== "uint16") return found;
+  return Float32Array.from(found, v => v === 65535 ? NaN : x.low + (x.high - x.low) * v / 65534);
+};
+const three = p => p.length === 2 ? [p[0], p[1], 0] : p;
+const rows = columns => Array.from(columns[0], (_, i) => three(columns.map(c => c[i])));
+const opened = body => {
+  body.pose = body.pose.map(unpack);
+  for (const o of body.outlines) {
+    o.points = rows(o.points.map(unpack));
+    o.area = o.points.reduce((sum, p, i) => {
+      const q = o.points[(i + 1) % o.points.length];
+      return sum + p[0] * q[1] - p[1] * q[0];
+    }, 0) / 2;
+    o.solid = o.closed && (o.area > 0 || !data.planar);
+  }
+  body.lines = body.lines.map(line => line.map(three));
+  body.plate = body.plate && body.plate.map(three);
+};
+const T = unpack(data.t), start = T[0], finish = T[T.length - 1], span = finish - start || 1;
+data.bodies.forEach(opened);
+for (const b of data.bodies) {
+  b.points = b.points.map(([name, p]) => [name, three(p)]);
+  b.block = b.block && b.block.map(three);
+}
+for (const v of data.variants) { v.t = unpack(v.t); v.bodies.forEach(opened) }
+for (const x of [...data.joints, ...data.ties]) { x.places = x.places.map(three); x.axes = x.axes && x.axes.map(three) }
+for (const c of data.contacts) {
+  c.on = unpack(c.on); c.force = unpack(c.force);
+  c.point = rows(c.point.map(unpack)); c.normal = rows(c.normal.map(unpack));
+}
+for (const p of data.panels) for (const l of p.lines) { l.y = unpack(l.y); l.band = l.band && l.band.map(unpack) }
+const isEvent = new Uint8Array(T.length);
+for (const e of data.events) if (e.kind !== "bifurcation") isEvent[e.frame] = 1;
