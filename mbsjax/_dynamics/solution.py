@@ -14,6 +14,7 @@ from .._kinematics.modes import EVENTS
 from .._kinematics.replay import Event
 from .._kinematics.run import AbstractRun
 from .._kinematics.system import second
+from .._kinematics.track import check_kind
 from .._model.mechanism import Mechanism
 from .._numerics.groups import AbstractPose
 from .._programs.batch import AbstractBatch, lane_by_lane, single
@@ -108,7 +109,7 @@ class Stats(NamedTuple):
     events: Array
 
 
-class Solution(AbstractRun):
+class Solution(AbstractRun[ContactForce]):
     """A simulated motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
 
     - `ts`: the output times.
@@ -123,7 +124,8 @@ class Solution(AbstractRun):
     - `stats`: steps, rejected steps, events.
 
     `sol["O"]` is a [`mbsjax.Track`][] with the `q`, `v`, `a` of a joint, of one coordinate, or of a gauge; of a contact
-    it is an [`mbsjax.ContactForce`][].
+    it is an [`mbsjax.ContactForce`][]. `sol.coordinate("O")`, `sol.gauge(...)` and `sol.contact(...)` read one of a
+    kind, which an editor then knows.
     """
 
     mech: Mechanism
@@ -152,6 +154,25 @@ class Solution(AbstractRun):
 
     @lane_by_lane
     def contact(self, name: str) -> ContactForce:
+        """What there is to read of a contact, with its force.
+
+        !!! Example
+
+            A mass of 2 that lies on the floor.
+
+            >>> import mbsjax as mbs
+            >>> floor = mbs.Profile.chain([mbs.Line((1.0, 0.0), (-1.0, 0.0))], closed=False)
+            >>> box = mbs.Mechanism(
+            ...     [mbs.Body("ground", profiles={"floor": floor}),
+            ...      mbs.Body("box", mass=2.0, profiles={"rim": mbs.disc(0.1)})],
+            ...     [mbs.Prismatic("y", "ground", "box", axis=(0.0, 1.0), start=0.1),
+            ...      mbs.Contact("C", "ground.floor", "box.rim", active=True)],
+            ...     gravity=(0.0, -10.0))
+            >>> sol = mbs.simulate(box, None, 1.0, ts=jnp.array([0.0, 1.0]), max_steps=64)
+            >>> sol.contact("C").force.round(9).tolist()
+            [20.0, 20.0]
+        """
+        check_kind(self.mech, name, "contact")
         k = self.mech.contacts.index(self.mech.contact(name))
         every = _contacts(self.plant, self.ts, self.q, self.v, self.stance, self.press)
         return jax.tree_util.tree_map(lambda x: x[:, k], every)

@@ -13,7 +13,7 @@ from .._events.results import RESULTS
 from .._kinematics.assembly import close, closing, explain, guess
 from .._kinematics.drive import problem as make_problem
 from .._kinematics.motion import Motion, kinematics
-from .._kinematics.track import Configuration
+from .._kinematics.track import AbstractPosition
 from .._model.mechanism import Mechanism
 from .._numerics.groups import one
 from .._programs.batch import AbstractBatch, lane_by_lane
@@ -116,7 +116,7 @@ def _efforts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> tup
     return jax.vmap(at)(ts, q, v, stance)
 
 
-class Equilibrium(AbstractBatch):
+class Equilibrium(AbstractPosition):
     """A position of rest; of a driven mechanism, of what is not driven.
 
     - `q`: the stored coordinates; `rest["A"]` reads one.
@@ -141,19 +141,6 @@ class Equilibrium(AbstractBatch):
     residual: Float[Array, ""]
     steps: Int[Array, ""]
     result: RESULTS
-
-    @property
-    def batch(self) -> tuple[int, ...]:
-        return self.q.shape[:-1]
-
-    @lane_by_lane
-    def __getitem__(self, name: str) -> Array:
-        return Configuration(self.mech, self.q)[name]
-
-    @lane_by_lane
-    def point(self, body: str, point: Any = None) -> Array:
-        """Where a point of a body stands in ground."""
-        return Configuration(self.mech, self.q).point(body, point)
 
     @property
     @lane_by_lane

@@ -13,14 +13,14 @@ from jaxtyping import Array, Float, Int
 from .._events.results import RESULTS
 from .._model.mechanism import Mechanism
 from .._numerics.linalg import least_squares
-from .._programs.batch import AbstractBatch, lane_by_lane
+from .._programs.batch import lane_by_lane
 from .._programs.precision import is_concrete
 from .._programs.trees import frozen, once
 from .contacts import Mode
 from .drive import Problem, problem as make_problem, root
 from .modes import at_rest
 from .system import System, system
-from .track import Configuration
+from .track import AbstractPosition, Configuration
 
 
 _TRIES = 8  # for coordinates without an estimate: two from where the joints rest, then from anywhere
@@ -65,7 +65,7 @@ def guess(mech: Mechanism, problem: Problem, estimate: Mapping[str, Any] | Array
     return Estimate(mech.estimate(estimate), tuple(i for i in mech.given(estimate) if i not in problem.columns))
 
 
-class Assembly(AbstractBatch):
+class Assembly(AbstractPosition):
     """An assembled mechanism. Reads like a [`mbsjax.Motion`][] at one instant.
 
     - `q`: the stored coordinates of all joints.
@@ -73,7 +73,8 @@ class Assembly(AbstractBatch):
     - `steps`: how many damped Newton steps it took.
     - `result`: a member of [`mbsjax.RESULTS`][].
 
-    `print(assembly)` tells which given estimates were not followed.
+    `found["A"]` is a coordinate, a gauge or a contact; `found.coordinate("A")`, `found.gauge(...)` and
+    `found.contact(...)` read one of a kind. `print(assembly)` tells which given estimates were not followed.
     """
 
     mech: Mechanism
@@ -82,10 +83,6 @@ class Assembly(AbstractBatch):
     steps: Int[Array, ""]
     result: RESULTS
     estimate: Estimate
-
-    @property
-    def batch(self) -> tuple[int, ...]:
-        return self.q.shape[:-1]
 
     @property
     @lane_by_lane
@@ -100,18 +97,6 @@ class Assembly(AbstractBatch):
         told = "assembled" if bool(self.result == RESULTS.successful) else RESULTS[self.result]
         lines = [f"{told}, residual {float(self.residual):.1e}, {int(self.steps)} steps: {found}"]
         return "\n  ".join(lines + self.estimate.overruled(self.mech, self.q))
-
-    def __getitem__(self, name: str) -> Array:
-        """The coordinate(s) of a joint, one coordinate, the reading of a gauge, or q1, q2, q3 of a contact."""
-        return self.configuration[name]
-
-    def point(self, body: str, point: Any = None) -> Array:
-        """Where a point of a body stands in ground: coordinates in the body, or the name of a point."""
-        return self.configuration.point(body, point)
-
-    def pose(self, body: str) -> Array:
-        """The pose of a body in ground, a 4x4 matrix."""
-        return self.configuration.pose(body)
 
 
 def _shown(x: Array) -> str:

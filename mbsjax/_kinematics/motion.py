@@ -28,10 +28,10 @@ from .replay import Events, told
 from .run import AbstractRun
 from .start import around, check_start, overlapping
 from .system import second
-from .track import ContactReader, ContactTrack
+from .track import ContactReader, ContactTrack, check_kind
 
 
-class Motion(AbstractRun):
+class Motion(AbstractRun[ContactTrack]):
     """A driven motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
 
     - `ts`: the output times.
@@ -47,7 +47,8 @@ class Motion(AbstractRun):
     - `estimate`: where its assembly began; `print(motion)` tells which given estimates were not followed.
 
     `motion["O"]` is a [`mbsjax.Track`][] with the `q`, `v`, `a` of a joint, of one coordinate
-    (`"sleeve.travel"`), or of a gauge; of a contact it is a [`mbsjax.ContactTrack`][].
+    (`"sleeve.travel"`), or of a gauge; of a contact it is a [`mbsjax.ContactTrack`][]. `motion.coordinate("O")`,
+    `motion.gauge(...)` and `motion.contact(...)` read one of a kind, which an editor then knows.
     """
 
     mech: Mechanism
@@ -66,6 +67,23 @@ class Motion(AbstractRun):
 
     @lane_by_lane
     def contact(self, name: str) -> ContactTrack:
+        """What there is to read of a contact.
+
+        !!! Example
+
+            Two discs of radius 1, the second of which goes up from (0, 3): the gap is 1, then 2.
+
+            >>> import mbsjax as mbs
+            >>> disc = mbs.disc(1.0)
+            >>> discs = mbs.Mechanism(
+            ...     [mbs.Body("ground", profiles={"peg": disc}), mbs.Body("bob", profiles={"rim": disc})],
+            ...     [mbs.Prismatic("y", "ground", "bob", (0.0, 3.0), axis=(0.0, 1.0)),
+            ...      mbs.Contact("C", "ground.peg", "bob.rim")])
+            >>> motion = mbs.kinematics(discs, {"y": mbs.constant_speed(1.0)}, jnp.array([0.0, 1.0]))
+            >>> motion.contact("C").gap.round(9).tolist(), motion.contact("C").active.tolist()
+            ([1.0, 2.0], [False, False])
+        """
+        check_kind(self.mech, name, "contact")
         assert self.mode is not None
         return _contact_tracks(ContactReader(self.mech, name), self.q, self.v, self.a, self.mode)
 
