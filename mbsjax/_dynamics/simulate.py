@@ -1,7 +1,7 @@
 """Simulation: the canonical equations integrated through contacts that form, slide, break and hit."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import diffrax
@@ -20,6 +20,7 @@ from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import Pairing
 from .._numerics.groups import SE2
 from .._numerics.stepper import Chord
+from .._programs.custom_types import Laws, Number, Numbers
 from .._programs.precision import as_float, is_concrete, numpy_of
 from .._programs.trees import frozen, lasting, once
 from .impact import TOUCHING
@@ -33,15 +34,15 @@ from .state import State, active_contacts, first_stance, state
 def simulate(
     mech: Mechanism,
     state0: State | None,
-    t1: Any,
+    t1: Number,
     *,
-    ts: Any = None,
-    drive: Mapping[str, Any] | None = None,
+    ts: Numbers | None = None,
+    drive: Laws | None = None,
     triggers: Sequence[Any] = (),
     solver: diffrax.AbstractSolver | None = None,
-    rtol: Any = 1e-9,
-    atol: Any = 1e-9,
-    rest_speed: Any = None,
+    rtol: Number = 1e-9,
+    atol: Number = 1e-9,
+    rest_speed: Number | None = None,
     impacts: str = "together",
     max_steps: int = 4096,
     max_events: int = 64,

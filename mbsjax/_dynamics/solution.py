@@ -18,7 +18,7 @@ from .._kinematics.track import check_kind
 from .._model.mechanism import Mechanism
 from .._numerics.groups import AbstractPose
 from .._programs.batch import AbstractBatch, lane_by_lane, single
-from .._programs.precision import is_concrete
+from .._programs.reprs import brief, by_fields, has_numbers, head
 from .._programs.trees import frozen, once
 from .plant import Plant, Stance
 from .reaction import Reaction, reaction
@@ -48,6 +48,8 @@ class ContactForce(NamedTuple):
     @property
     def dynamic(self) -> Array:
         return self.force - self.static
+
+    __repr__ = by_fields
 
 
 class Log(AbstractBatch):
@@ -100,6 +102,12 @@ class Log(AbstractBatch):
             found.append(Event(float(t[i]), EVENTS[int(kind[i])], names[k], before, after, None))
         return found
 
+    def __repr__(self) -> str:
+        if not has_numbers(self.t, self.kind, self.count) or self.batch:
+            return brief(self, count=self.count, t=self.t)
+        n = int(self.count)
+        return brief(self, count=n, t=np.asarray(self.t)[:n], kind=[EVENTS[int(k)] for k in self.kind[:n]])
+
 
 class Stats(NamedTuple):
     """How much work it was."""
@@ -107,6 +115,8 @@ class Stats(NamedTuple):
     steps: Array
     rejected: Array
     events: Array
+
+    __repr__ = by_fields
 
 
 class Solution(AbstractRun[ContactForce]):
@@ -218,10 +228,15 @@ class Solution(AbstractRun[ContactForce]):
         return self.plant.triggers
 
     def __repr__(self) -> str:
+        return head(str(self))
+
+    def __str__(self) -> str:
+        if not hasattr(self.q, "shape"):
+            return brief(self, q=self.q)
         many = f"Batch of shape {self.batch}: s" if self.batch else "S"
         n, names = self.q.shape[-2], ", ".join(self.mech.coordinates)
         lines = [f"{many}imulation at {n} times of the coordinates {names}"]
-        if is_concrete(self.q) and not self.batch:
+        if has_numbers(self.q, self.ts) and not self.batch:
             lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
             s = self.stats
             lines.append(f"  {int(s.steps)} steps, {int(s.rejected)} more tried; largest residual "

@@ -1,6 +1,5 @@
 """Forces for a given motion, rest positions, and small motions about a state."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
@@ -17,7 +16,9 @@ from .._kinematics.track import AbstractPosition
 from .._model.mechanism import Mechanism
 from .._numerics.groups import one
 from .._programs.batch import AbstractBatch, lane_by_lane
+from .._programs.custom_types import ByName, Laws, Number, Numbers
 from .._programs.precision import as_float, is_concrete
+from .._programs.reprs import brief, by_fields, has_numbers
 from .._programs.trees import frozen, once
 from .plant import Plant, Stance, plant as make_plant
 from .reaction import Reaction, reaction
@@ -59,8 +60,19 @@ class Efforts(AbstractBatch):
         m = self.motion
         return reaction(m.mech, self.plant, joint, m.ts, m.q, m.v, self.stance)
 
+    def __repr__(self) -> str:
+        if not has_numbers(self.drive, self.press):
+            return brief(self, drive=self.drive, press=self.press)
+        drive, press = np.asarray(self.drive), np.asarray(self.press)
+        contacts = [c.name for c in self.motion.mech.contacts]
+        told = {
+            "drive": {name: drive[..., k] for k, name in enumerate(self.names)},
+            "press": {name: press[..., k] for k, name in enumerate(contacts)} or None,
+        }
+        return brief(self, **told)
 
-def inverse_dynamics(mech: Mechanism, drive: Mapping[str, Any], ts: Any, **options: Any) -> Efforts:
+
+def inverse_dynamics(mech: Mechanism, drive: Laws, ts: Numbers, **options: Any) -> Efforts:
     """What the drivers of a motion have to push with, and what contacts and joints transmit.
 
     **Arguments:** as for [`mbsjax.kinematics`][].
@@ -77,6 +89,8 @@ def inverse_dynamics(mech: Mechanism, drive: Mapping[str, Any], ts: Any, **optio
         >>> efforts = mbs.inverse_dynamics(pendulum, {"O": mbs.constant_speed(jnp.pi)}, jnp.array([0.0, 1.0]))
         >>> efforts["O"].round(9).tolist()
         [10.0, -10.0]
+        >>> efforts
+        Efforts(drive={'O': [10.0, -10.0]})
     """
     motion = kinematics(mech, drive, ts, **options)
     problem = make_problem(mech, drive)
@@ -148,14 +162,20 @@ class Equilibrium(AbstractPosition):
         """The mechanism at rest there, to begin a simulation from."""
         return State(self.q, self.v, self.t)
 
+    def __repr__(self) -> str:
+        contacts = {"press": self.press, "active": self.active} if self.mech.contacts else {}
+        return brief(
+            self, q=self.q, **contacts, stable=self.stable, residual=self.residual, steps=self.steps, result=self.result
+        )
+
 
 def equilibrium(
     mech: Mechanism,
-    estimate: Mapping[str, Any] | Array | None = None,
+    estimate: ByName | Array | None = None,
     *,
-    fixed: Mapping[str, Any] | None = None,
-    drive: Mapping[str, Any] | None = None,
-    t: Any = 0.0,
+    fixed: ByName | None = None,
+    drive: Laws | None = None,
+    t: Number = 0.0,
     max_steps: int = 200,
     throw: bool = True,
 ) -> Equilibrium:
@@ -349,8 +369,10 @@ class Linearisation(eqx.Module):
     def eigenvalues(self) -> Array:
         return jnp.linalg.eigvals(self.A)
 
+    __repr__ = by_fields
 
-def linearise(mech: Mechanism, state0: State, *, drive: Mapping[str, Any] | None = None) -> Linearisation:
+
+def linearise(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> Linearisation:
     """The linear equations of small motions about a state, with the contacts that are `active` held. It looks at
     values: not under `jit`, `vmap` or `grad`.
 

@@ -1,6 +1,13 @@
 """How an analysis ended, in words."""
 
+from typing import Any
+
 import equinox as eqx
+import jax
+import numpy as np
+
+from .._programs.precision import is_concrete
+from .._programs.reprs import short
 
 
 class RESULTS(eqx.Enumeration):
@@ -8,8 +15,8 @@ class RESULTS(eqx.Enumeration):
 
     !!! Example
 
-        >>> bool(RESULTS.successful == RESULTS.successful)
-        True
+        >>> RESULTS.successful, bool(RESULTS.successful == RESULTS.locked)
+        (RESULTS.successful, False)
     """
 
     successful = ""
@@ -38,3 +45,29 @@ class RESULTS(eqx.Enumeration):
         "The step that the tolerance asks for became too small. Is a force discontinuous without a switch, or a "
         "contact very stiff? Try a larger tolerance, or an implicit solver such as `diffrax.Kvaerno5()`."
     )
+
+
+_made: Any = RESULTS
+_Member: Any = type(RESULTS.successful)
+_where = RESULTS.where
+
+
+class Result(_Member):
+    """A member of the enumeration, or a batch of them. It shows its name: that of a success has no sentence to show."""
+
+    def __repr__(self) -> str:
+        title, names, value = self._enumeration.__name__, list(self._enumeration._name_to_item), self._value
+        if not isinstance(value, np.ndarray | jax.Array) or not is_concrete(value):
+            return f"{title}<{short(value)}>"
+        if not value.ndim:
+            return f"{title}.{names[int(value)]}"
+        counted = zip(*np.unique(np.asarray(value), return_counts=True))
+        return f"{title}<{', '.join(f'{n} {names[k]}' for k, n in counted)}>"
+
+
+def _named_where(pred: Any, a: Any, b: Any) -> Any:
+    return Result(_where(pred, a, b)._value, _made)
+
+
+_made._name_to_item.update({name: Result(item._value, _made) for name, item in _made._name_to_item.items()})
+_made.where = staticmethod(_named_where)

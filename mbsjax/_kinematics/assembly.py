@@ -14,7 +14,9 @@ from .._events.results import RESULTS
 from .._model.mechanism import Mechanism
 from .._numerics.linalg import least_squares
 from .._programs.batch import lane_by_lane
+from .._programs.custom_types import ByName
 from .._programs.precision import is_concrete
+from .._programs.reprs import brief, has_numbers
 from .._programs.trees import frozen, once
 from .contacts import Mode
 from .drive import Problem, problem as make_problem, root
@@ -90,7 +92,9 @@ class Assembly(AbstractPosition):
         return Configuration(self.mech, self.q)
 
     def __repr__(self) -> str:
-        if not is_concrete(self.q) or self.batch:
+        if not hasattr(self.q, "shape"):
+            return brief(self, q=self.q)
+        if not has_numbers(self.q) or self.batch:
             many = f"Batch of shape {self.batch}: a" if self.batch else "A"
             return f"{many}ssembly of the coordinates {', '.join(self.mech.coordinates)}"
         found = ", ".join(f"{j.name} = {_shown(self[j.name])}" for j in self.mech.joints if j.start.size)
@@ -105,9 +109,9 @@ def _shown(x: Array) -> str:
 
 def assemble(
     mech: Mechanism,
-    estimate: Mapping[str, Any] | Array | None = None,
+    estimate: ByName | Array | None = None,
     *,
-    fixed: Mapping[str, Any] | None = None,
+    fixed: ByName | None = None,
     max_steps: int = 200,
     throw: bool = True,
 ) -> Assembly:

@@ -1,7 +1,6 @@
 """Driven motion: positions, velocities and accelerations on a time grid."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -16,7 +15,9 @@ from .._model.profile.closest_pair import Pairing
 from .._numerics.groups import SE2
 from .._numerics.linalg import determinant, least_squares
 from .._programs.batch import lane_by_lane, single
+from .._programs.custom_types import ByName, Laws, Numbers
 from .._programs.precision import as_float, is_concrete, known
+from .._programs.reprs import brief, has_numbers, head
 from .._programs.trees import frozen, once
 from .assembly import Estimate, close, closing, explain, guess
 from .contacts import Mode
@@ -91,10 +92,15 @@ class Motion(AbstractRun[ContactTrack]):
         return {"residual": self.residual}
 
     def __repr__(self) -> str:
+        return head(str(self))
+
+    def __str__(self) -> str:
+        if not hasattr(self.q, "shape"):
+            return brief(self, q=self.q)
         many = f"Batch of shape {self.batch}: m" if self.batch else "M"
         n, names = self.q.shape[-2], ", ".join(self.mech.coordinates)
         lines = [f"{many}otion at {n} times of the coordinates {names}"]
-        if is_concrete(self.q) and not self.batch:
+        if has_numbers(self.q, self.ts) and not self.batch:
             lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
             lines.append(f"  largest residual {float(np.nan_to_num(self.residual).max(initial=0.0)):.1e}")
             lines += [f"  {told}" for told in self.estimate.overruled(self.mech, self.q[0])]
@@ -128,10 +134,10 @@ class Motion(AbstractRun[ContactTrack]):
 
 def kinematics(
     mech: Mechanism,
-    drive: Mapping[str, Any],
-    ts: Any,
+    drive: Laws,
+    ts: Numbers,
     *,
-    estimate: Mapping[str, Any] | Array | None = None,
+    estimate: ByName | Array | None = None,
     max_steps: int = 1000,
     max_events: int = 64,
     throw: bool = True,

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from .._model.mechanism import Mechanism
 from .._programs.batch import AbstractBatch, lane_by_lane, single
+from .._programs.custom_types import Numbers
 from .._programs.precision import known
 from .._programs.trees import once
 from .track import (
@@ -103,7 +104,7 @@ class AbstractRun(AbstractBatch, Generic[_Contact]):
         return self._read(GaugeReader(self.mech, name))
 
     @lane_by_lane
-    def point(self, body: str, point: Any = None) -> Track:
+    def point(self, body: str, point: Numbers | str | None = None) -> Track:
         """Position, velocity and acceleration in ground of a point of a body: coordinates in the body,
         or the name of a point; its origin by default."""
         return self._read(PointReader(self.mech, body, point))

@@ -14,7 +14,9 @@ from .._model.gauge import AbstractGauge, to_dim
 from .._model.mechanism import Mechanism, unknown
 from .._numerics.groups import SE2, AbstractPose, one
 from .._programs.batch import AbstractBatch, lane_by_lane
+from .._programs.custom_types import Numbers
 from .._programs.precision import as_float
+from .._programs.reprs import by_fields
 from .._programs.trees import once
 from .contacts import Mode
 from .system import System, drifting, second, system
@@ -26,6 +28,8 @@ class Track(NamedTuple):
     q: Array
     v: Array
     a: Array
+
+    __repr__ = by_fields
 
 
 class AbstractReader(eqx.Module):
@@ -88,7 +92,7 @@ class PointReader(AbstractReader):
     body: PoseReader
     place: Array
 
-    def __init__(self, mech: Mechanism, body: str, point: Any = None):
+    def __init__(self, mech: Mechanism, body: str, point: Numbers | str | None = None):
         self.body = PoseReader(mech, body)
         dim = 2 if mech.planar else 3
         if isinstance(point, str):
@@ -190,7 +194,7 @@ class AbstractPosition(AbstractBatch):
         return _read(ContactReader(self.mech, name).coordinates, self.q)
 
     @lane_by_lane
-    def point(self, body: str, point: Any = None) -> Array:
+    def point(self, body: str, point: Numbers | str | None = None) -> Array:
         """Where a point of a body stands in ground: coordinates in the body, or the name of a point."""
         return _read(PointReader(self.mech, body, point), self.q)
 
@@ -233,6 +237,8 @@ class ContactTrack(NamedTuple):
     @property
     def gap(self) -> Array:
         return self.q[..., 2]
+
+    __repr__ = by_fields
 
 
 class ContactReader(eqx.Module):
