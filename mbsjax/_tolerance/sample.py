@@ -94,7 +94,7 @@ class Sample(eqx.Module):
         return np.maximum.accumulate(out.reshape(len(out), -1), axis=1).mean(0)
 
     def __repr__(self) -> str:
-        found: Any = self.values
+        found: Any = self.found.values
         if has_numbers(found):
             found = {name: found[..., at] for name, at in self.study.slices.items()}
         return brief(self, values=found, tally=self.tally)

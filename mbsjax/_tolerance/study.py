@@ -208,7 +208,7 @@ class Study(eqx.Module):
 
     def __str__(self) -> str:
         count = f"{len(self.names)} dimensions and {len(self.labels)} measure{'s' * (len(self.labels) != 1)}"
-        if not has_numbers(self.nominal, self.lower, self.at_nominal) or self.nominal.ndim > 1:
+        if not has_numbers(self.choice.values, self.lower, self.at_nominal) or self.lower.ndim > 1:
             return f"Study of {count}"
         lines = [f"Study of {count}"]
         width, numbers = max(map(len, self.names)), [f"{float(x):.7g}" for x in self.nominal]
