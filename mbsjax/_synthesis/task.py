@@ -62,7 +62,7 @@ class Task(eqx.Module):
         Task of 2 variables
           a = 0, -3 to 3
           b = 1, -3 to 3
-          goal reach: Match(measure=<lambda>, target=[3.0, 4.0], weight=1.0), 2 numbers
+          goal reach: Match(measure=<lambda>, target=[1.0, 1.0], weight=1.0), 2 numbers
     """
 
     choice: Choice
