@@ -186,20 +186,20 @@ from ._tolerance.worst_case import (
 from .frames import PlanarFrame as PlanarFrame, at as at
 
 
-if TYPE_CHECKING:
-    from ._dynamics.simulate import simulate as simulate
-
 __version__ = "0.1.0"
 
+if TYPE_CHECKING:  # a name that does not exist is then seen to be none
+    from ._dynamics.simulate import simulate as simulate
+else:
 
-def __getattr__(name: str) -> Any:
-    # diffrax, which only simulations need, takes a third of the time to import all this
-    if name == "simulate":
-        from ._dynamics.simulate import simulate
+    def __getattr__(name: str) -> Any:
+        # diffrax, which only simulations need, takes a third of the time to import all this
+        if name == "simulate":
+            from ._dynamics.simulate import simulate
 
-        globals()[name] = simulate
-        return simulate
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            globals()[name] = simulate
+            return simulate
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

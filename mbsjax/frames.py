@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from ._programs.custom_types import Matrix4, Numbers, Twist, Vector3
 from ._programs.precision import as_float, is_concrete
+from ._programs.reprs import by_fields
 from ._programs.trees import once
 
 
@@ -30,6 +31,8 @@ class PlanarFrame(eqx.Module):
     x: Float[Array, "*batch"]
     y: Float[Array, "*batch"]
     angle: Float[Array, "*batch"]
+
+    __repr__ = by_fields
 
 
 def at(x: Numbers, y: Numbers, angle: Numbers = 0.0) -> PlanarFrame:

@@ -298,7 +298,7 @@ def test_allocation_for_a_yield_is_kept_by_sampling():
 def test_report_tells_all_in_tables_files_and_pictures(tmp_path):
     study = clutch_study()
     report = mbs.tolerance(study, samples=4096, chunk=1024)
-    text = repr(report)
+    text = str(report)
     for title in ("measures", "contributors of phi", "contributors of b", "most likely rejects", "classes of samples"):
         assert title in text
         assert report[title].rows

@@ -1,7 +1,6 @@
 """Positions of rest: where the forces on a mechanism balance."""
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -12,17 +11,19 @@ from jaxtyping import Array, Bool, Float, Int
 from .._events.results import RESULTS
 from .._kinematics.assembly import close, closing, explain, guess
 from .._kinematics.drive import problem as make_problem
-from .._kinematics.track import Configuration
+from .._kinematics.track import AbstractPosition
 from .._model.mechanism import Mechanism
-from .._programs.batch import AbstractBatch, lane_by_lane
+from .._programs.batch import lane_by_lane
+from .._programs.custom_types import ByName, Laws, Number
 from .._programs.precision import as_float, is_concrete
+from .._programs.reprs import brief
 from .._programs.trees import frozen, once
 from .mode import Mode
 from .plant import Frame, Plant, plant as make_plant
 from .state import State, first_mode
 
 
-class Equilibrium(AbstractBatch):
+class Equilibrium(AbstractPosition):
     """A position of rest; of a driven mechanism, of what is not driven.
 
     - `q`: the stored coordinates; `rest["A"]` reads one.
@@ -49,32 +50,25 @@ class Equilibrium(AbstractBatch):
     result: RESULTS
 
     @property
-    def batch(self) -> tuple[int, ...]:
-        return self.q.shape[:-1]
-
-    @lane_by_lane
-    def __getitem__(self, name: str) -> Array:
-        return Configuration(self.mech, self.q)[name]
-
-    @lane_by_lane
-    def point(self, body: str, point: Any = None) -> Array:
-        """Where a point of a body stands in ground."""
-        return Configuration(self.mech, self.q).point(body, point)
-
-    @property
     @lane_by_lane
     def state(self) -> State:
         """The mechanism at rest there, to begin a simulation from."""
         return State(self.q, self.v, self.t)
 
+    def __repr__(self) -> str:
+        contacts = {"press": self.press, "active": self.active} if self.mech.contacts else {}
+        return brief(
+            self, q=self.q, **contacts, stable=self.stable, residual=self.residual, steps=self.steps, result=self.result
+        )
+
 
 def equilibrium(
     mech: Mechanism,
-    estimate: Mapping[str, Any] | Array | None = None,
+    estimate: ByName | Array | None = None,
     *,
-    fixed: Mapping[str, Any] | None = None,
-    drive: Mapping[str, Any] | None = None,
-    t: Any = 0.0,
+    fixed: ByName | None = None,
+    drive: Laws | None = None,
+    t: Number = 0.0,
     max_steps: int = 200,
     throw: bool = True,
 ) -> Equilibrium:

@@ -1,11 +1,11 @@
 """Inverse dynamics: the forces that go with a prescribed motion."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .._events.places import Places
@@ -14,6 +14,8 @@ from .._kinematics.motion import Motion, kinematics
 from .._model.mechanism import Mechanism
 from .._numerics.groups import one
 from .._programs.batch import AbstractBatch, lane_by_lane
+from .._programs.custom_types import Laws, Numbers
+from .._programs.reprs import brief, has_numbers
 from .._programs.trees import once
 from .mode import Mode
 from .plant import Plant, plant as make_plant
@@ -55,8 +57,19 @@ class Efforts(AbstractBatch):
         m = self.motion
         return reaction(m.mech, self.plant, joint, m.ts, m.q, m.v, self.mode)
 
+    def __repr__(self) -> str:
+        if not has_numbers(self.drive, self.press):
+            return brief(self, drive=self.drive, press=self.press)
+        drive, press = np.asarray(self.drive), np.asarray(self.press)
+        contacts = [c.name for c in self.motion.mech.contacts]
+        shown = {
+            "drive": {name: drive[..., k] for k, name in enumerate(self.names)},
+            "press": {name: press[..., k] for k, name in enumerate(contacts)} or None,
+        }
+        return brief(self, **shown)
 
-def inverse_dynamics(mech: Mechanism, drive: Mapping[str, Any], ts: Any, **options: Any) -> Efforts:
+
+def inverse_dynamics(mech: Mechanism, drive: Laws, ts: Numbers, **options: Any) -> Efforts:
     """What the drivers of a motion have to push with, and what contacts and joints transmit.
 
     **Arguments:** as for [`mbsjax.kinematics`][].
@@ -73,6 +86,8 @@ def inverse_dynamics(mech: Mechanism, drive: Mapping[str, Any], ts: Any, **optio
         >>> efforts = mbs.inverse_dynamics(pendulum, {"O": mbs.constant_speed(jnp.pi)}, jnp.array([0.0, 1.0]))
         >>> efforts["O"].round(9).tolist()
         [10.0, -10.0]
+        >>> efforts
+        Efforts(drive={'O': [10.0, -10.0]})
     """
     motion = kinematics(mech, drive, ts, **options)
     problem = make_problem(mech, drive)

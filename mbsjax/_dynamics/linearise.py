@@ -1,8 +1,5 @@
 """Linear equations of small motions about a state."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,7 +8,9 @@ from jaxtyping import Array, Float
 
 from .._kinematics.drive import problem as make_problem
 from .._model.mechanism import Mechanism
+from .._programs.custom_types import Laws
 from .._programs.precision import is_concrete
+from .._programs.reprs import by_fields
 from .._programs.trees import once
 from .mode import Mode
 from .plant import Plant, plant as make_plant
@@ -33,8 +32,10 @@ class Linearisation(eqx.Module):
     def eigenvalues(self) -> Array:
         return jnp.linalg.eigvals(self.A)
 
+    __repr__ = by_fields
 
-def linearise(mech: Mechanism, state0: State, *, drive: Mapping[str, Any] | None = None) -> Linearisation:
+
+def linearise(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> Linearisation:
     """The linear equations of small motions about a state, with the contacts that are `active` held. It looks at
     values: not under `jit`, `vmap` or `grad`.
 

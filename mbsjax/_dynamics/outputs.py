@@ -9,6 +9,7 @@ from jaxtyping import Array
 from .._events.kinds import number
 from .._events.log import Log
 from .._events.results import RESULTS, result_of
+from .._programs.reprs import by_fields
 from .._programs.trees import frozen, once
 from .loop import Options
 from .mode import Mode
@@ -24,6 +25,8 @@ class Stats(NamedTuple):
     steps: Array
     rejected: Array
     events: Array
+
+    __repr__ = by_fields
 
 
 @once

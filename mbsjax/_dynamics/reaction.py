@@ -18,6 +18,7 @@ from .._model.force.load import Load
 from .._model.joint.base import AbstractPair, AbstractPlanarPair
 from .._model.mechanism import Mechanism
 from .._numerics.groups import SE2
+from .._programs.reprs import by_fields
 from .._programs.trees import Function, once
 from .mode import Mode
 from .plant import Plant, plant as make_plant
@@ -35,6 +36,8 @@ class Reaction(NamedTuple):
     torque: Array
     force_ground: Array
     torque_ground: Array
+
+    __repr__ = by_fields
 
 
 class _ReleasedPlanar(AbstractPlanarPair):

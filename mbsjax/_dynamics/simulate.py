@@ -1,7 +1,7 @@
 """Simulation: the canonical equations integrated through contacts that form, slide, break and hit."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import diffrax
@@ -15,6 +15,7 @@ from .._events.trigger import Trigger
 from .._kinematics.drive import problem as make_problem
 from .._model.mechanism import Mechanism
 from .._numerics.stepper import Chord
+from .._programs.custom_types import Laws, Number, Numbers
 from .._programs.precision import as_float, is_concrete, numpy_of
 from .._programs.trees import frozen, lasting
 from .impact import TOUCHING
@@ -34,15 +35,15 @@ _REST = 2e-5  # of the fastest impact so far: bodies that part more slowly stay 
 def simulate(
     mech: Mechanism,
     state0: State | None,
-    t1: Any,
+    t1: Number,
     *,
-    ts: Any = None,
-    drive: Mapping[str, Any] | None = None,
+    ts: Numbers | None = None,
+    drive: Laws | None = None,
     triggers: Sequence[Any] = (),
     solver: diffrax.AbstractSolver | None = None,
-    rtol: Any = 1e-9,
-    atol: Any = 1e-9,
-    rest_speed: Any = None,
+    rtol: Number = 1e-9,
+    atol: Number = 1e-9,
+    rest_speed: Number | None = None,
     impacts: str = "together",
     max_steps: int = 4096,
     max_events: int = 64,

@@ -13,10 +13,11 @@ from .._kinematics.contacts import Touch, lifted
 from .._kinematics.drive import Problem
 from .._kinematics.run import AbstractRun
 from .._kinematics.system import second
+from .._kinematics.track import check_kind
 from .._model.mechanism import Mechanism
 from .._numerics.groups import AbstractPose
 from .._programs.batch import lane_by_lane
-from .._programs.precision import is_concrete
+from .._programs.reprs import brief, by_fields, has_numbers, head
 from .._programs.trees import frozen, once
 from .mode import Mode
 from .outputs import Stats
@@ -49,8 +50,10 @@ class ContactForce(NamedTuple):
     def dynamic(self) -> Array:
         return self.force - self.static
 
+    __repr__ = by_fields
 
-class Solution(AbstractRun):
+
+class Solution(AbstractRun[ContactForce]):
     """A simulated motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
 
     - `ts`: the output times.
@@ -65,7 +68,8 @@ class Solution(AbstractRun):
     - `stats`: steps, rejected steps, events.
 
     `sol["O"]` is a [`mbsjax.Track`][] with the `q`, `v`, `a` of a joint, of one coordinate, or of a gauge; of a contact
-    it is an [`mbsjax.ContactForce`][].
+    it is an [`mbsjax.ContactForce`][]. `sol.coordinate("O")`, `sol.gauge(...)` and `sol.contact(...)` read one of a
+    kind, which an editor then knows.
     """
 
     mech: Mechanism
@@ -94,6 +98,25 @@ class Solution(AbstractRun):
 
     @lane_by_lane
     def contact(self, name: str) -> ContactForce:
+        """What there is to read of a contact, with its force.
+
+        !!! Example
+
+            A mass of 2 that lies on the floor.
+
+            >>> import mbsjax as mbs
+            >>> floor = mbs.Profile.chain([mbs.Line((1.0, 0.0), (-1.0, 0.0))], closed=False)
+            >>> box = mbs.Mechanism(
+            ...     [mbs.Body("ground", profiles={"floor": floor}),
+            ...      mbs.Body("box", mass=2.0, profiles={"rim": mbs.disc(0.1)})],
+            ...     [mbs.Prismatic("y", "ground", "box", axis=(0.0, 1.0), start=0.1),
+            ...      mbs.Contact("C", "ground.floor", "box.rim", active=True)],
+            ...     gravity=(0.0, -10.0))
+            >>> sol = mbs.simulate(box, None, 1.0, ts=jnp.array([0.0, 1.0]), max_steps=64)
+            >>> sol.contact("C").force.round(9).tolist()
+            [20.0, 20.0]
+        """
+        check_kind(self.mech, name, "contact")
         k = self.mech.contacts.index(self.mech.contact(name))
         every = _contacts(self.plant, self.ts, self.q, self.v, self.mode, self.press)
         return jax.tree_util.tree_map(lambda x: x[:, k], every)
@@ -139,10 +162,15 @@ class Solution(AbstractRun):
         return self.plant.triggers
 
     def __repr__(self) -> str:
+        return head(str(self))
+
+    def __str__(self) -> str:
+        if not hasattr(self.q, "shape"):
+            return brief(self, q=self.q)
         many = f"Batch of shape {self.batch}: s" if self.batch else "S"
         n, names = self.q.shape[-2], ", ".join(self.mech.coordinates)
         lines = [f"{many}imulation at {n} times of the coordinates {names}"]
-        if is_concrete(self.q) and not self.batch:
+        if has_numbers(self.q, self.ts) and not self.batch:
             lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
             s = self.stats
             lines.append(f"  {int(s.steps)} steps, {int(s.rejected)} more tried; largest residual "

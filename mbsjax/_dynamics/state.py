@@ -16,7 +16,9 @@ from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import Pairing
 from .._numerics.groups import pick
 from .._numerics.linalg import saddle
+from .._programs.custom_types import ByName, Laws, Number
 from .._programs.precision import as_float, is_concrete
+from .._programs.reprs import by_fields
 from .._programs.trees import frozen, once
 from .mode import Mode
 from .plant import Plant, plant as make_plant
@@ -29,15 +31,17 @@ class State(eqx.Module):
     v: Float[Array, " nv"]
     t: Float[Array, ""]
 
+    __repr__ = by_fields
+
 
 def state(
     mech: Mechanism,
-    positions: Mapping[str, Any] | Array | None = None,
-    velocities: Mapping[str, Any] | Array | None = None,
+    positions: ByName | Array | None = None,
+    velocities: ByName | Array | None = None,
     *,
-    drive: Mapping[str, Any] | None = None,
-    t: Any = 0.0,
-    estimate: Mapping[str, Any] | Array | None = None,
+    drive: Laws | None = None,
+    t: Number = 0.0,
+    estimate: ByName | Array | None = None,
     throw: bool = True,
 ) -> State:
     """A state to begin a simulation from: loops closed, contacts that are `active` closed, velocities that go with it.

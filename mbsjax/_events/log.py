@@ -8,6 +8,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .._model.mechanism import Mechanism
 from .._programs.batch import AbstractBatch, single
+from .._programs.reprs import brief, has_numbers
 from .kinds import EVENTS
 
 
@@ -73,6 +74,9 @@ class Events(AbstractBatch):
         """The events in words."""
         return _in_words(self, mech, (), self.gave_way)
 
+    def __repr__(self) -> str:
+        return _briefly(self)
+
 
 class Log(AbstractBatch):
     """The events of a simulation. Arrays have room for `max_events`; of these, the first `count` happened, and the
@@ -111,6 +115,17 @@ class Log(AbstractBatch):
         """The events in words."""
         switches = [force.name for force in mech.forces for _ in range(force.n_switches)]
         return _in_words(self, mech, [*switches, *(trigger.name for trigger in triggers)], None)
+
+    def __repr__(self) -> str:
+        return _briefly(self)
+
+
+def _briefly(log: Events | Log) -> str:
+    """How many events, when, and of which kinds."""
+    if not has_numbers(log.t, log.kind, log.count) or log.batch:
+        return brief(log, count=log.count, t=log.t)
+    n = int(log.count)
+    return brief(log, count=n, t=np.asarray(log.t)[:n], kind=[EVENTS[int(k)] for k in log.kind[:n]])
 
 
 def _in_words(log: Events | Log, mech: Mechanism, others: Sequence[str], gave_way: Any) -> list[Event]:

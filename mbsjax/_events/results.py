@@ -1,7 +1,15 @@
 """How an analysis ended, in words."""
 
+from typing import Any
+
 import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Int
+
+from .._programs.precision import is_concrete
+from .._programs.reprs import short
 
 
 class RESULTS(eqx.Enumeration):
@@ -9,8 +17,8 @@ class RESULTS(eqx.Enumeration):
 
     !!! Example
 
-        >>> bool(RESULTS.successful == RESULTS.successful)
-        True
+        >>> RESULTS.successful, bool(RESULTS.successful == RESULTS.locked)
+        (RESULTS.successful, False)
     """
 
     successful = ""
@@ -41,6 +49,32 @@ class RESULTS(eqx.Enumeration):
     )
 
 
+_made: Any = RESULTS
+_Member: Any = type(RESULTS.successful)
+_where = RESULTS.where
+
+
+class Result(_Member):
+    """A member of the enumeration, or a batch of them. It shows its name: that of a success has no sentence to show."""
+
+    def __repr__(self) -> str:
+        title, names, value = self._enumeration.__name__, list(self._enumeration._name_to_item), self._value
+        if not isinstance(value, np.ndarray | jax.Array) or not is_concrete(value):
+            return f"{title}<{short(value)}>"
+        if not value.ndim:
+            return f"{title}.{names[int(value)]}"
+        counted = zip(*np.unique(np.asarray(value), return_counts=True))
+        return f"{title}<{', '.join(f'{n} {names[k]}' for k, n in counted)}>"
+
+
+def _named_where(pred: Any, a: Any, b: Any) -> Any:
+    return Result(_where(pred, a, b)._value, _made)
+
+
+_made._name_to_item.update({name: Result(item._value, _made) for name, item in _made._name_to_item.items()})
+_made.where = staticmethod(_named_where)
+
+
 _CODES = (*RESULTS._name_to_item, "stopped")
 
 
@@ -51,7 +85,5 @@ def code(name: str) -> int:
 
 def result_of(number: Int[Array, ""]) -> RESULTS:
     """The result with this number. What a trigger stopped is successful."""
-    found = RESULTS.successful
-    for i, name in enumerate(_CODES[1:-1], 1):
-        found = RESULTS.where(number == i, getattr(RESULTS, name), found)
-    return found
+    value = jnp.where(number == code("stopped"), 0, number)
+    return Result(value.astype(_made.successful._value.dtype), _made)

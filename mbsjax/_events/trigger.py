@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from .._model.force.base import Moment
 from .._model.joint.joint import check_name
+from .._programs.reprs import by_fields
 from .._programs.trees import as_function
 
 
@@ -38,3 +39,5 @@ class Trigger(eqx.Module):
     def value(self, at: Moment) -> Float[Array, ""]:
         value: Any = self.function(at)
         return jnp.asarray(value, float).reshape(())
+
+    __repr__ = by_fields

@@ -13,14 +13,16 @@ from jaxtyping import Array, Float, Int
 from .._events.results import RESULTS
 from .._model.mechanism import Mechanism
 from .._numerics.linalg import least_squares
-from .._programs.batch import AbstractBatch, lane_by_lane
+from .._programs.batch import lane_by_lane
+from .._programs.custom_types import ByName
 from .._programs.precision import is_concrete
+from .._programs.reprs import brief, has_numbers
 from .._programs.trees import frozen, once
 from .drive import Problem, problem as make_problem, root
 from .mode import Mode
 from .modes import at_rest
 from .system import System, system
-from .track import Configuration
+from .track import AbstractPosition, Configuration
 
 
 _TRIES = 8  # for coordinates without an estimate: two from where the joints rest, then from anywhere
@@ -65,7 +67,7 @@ def guess(mech: Mechanism, problem: Problem, estimate: Mapping[str, Any] | Array
     return Estimate(mech.estimate(estimate), tuple(i for i in mech.given(estimate) if i not in problem.columns))
 
 
-class Assembly(AbstractBatch):
+class Assembly(AbstractPosition):
     """An assembled mechanism. Reads like a [`mbsjax.Motion`][] at one instant.
 
     - `q`: the stored coordinates of all joints.
@@ -73,7 +75,8 @@ class Assembly(AbstractBatch):
     - `steps`: how many damped Newton steps it took.
     - `result`: a member of [`mbsjax.RESULTS`][].
 
-    `print(assembly)` tells which given estimates were not followed.
+    `found["A"]` is a coordinate, a gauge or a contact; `found.coordinate("A")`, `found.gauge(...)` and
+    `found.contact(...)` read one of a kind. `print(assembly)` tells which given estimates were not followed.
     """
 
     mech: Mechanism
@@ -84,34 +87,20 @@ class Assembly(AbstractBatch):
     estimate: Estimate
 
     @property
-    def batch(self) -> tuple[int, ...]:
-        return self.q.shape[:-1]
-
-    @property
     @lane_by_lane
     def configuration(self) -> Configuration:
         return Configuration(self.mech, self.q)
 
     def __repr__(self) -> str:
-        if not is_concrete(self.q) or self.batch:
+        if not hasattr(self.q, "shape"):
+            return brief(self, q=self.q)
+        if not has_numbers(self.q) or self.batch:
             many = f"Batch of shape {self.batch}: a" if self.batch else "A"
             return f"{many}ssembly of the coordinates {', '.join(self.mech.coordinates)}"
         found = ", ".join(f"{j.name} = {_shown(self[j.name])}" for j in self.mech.joints if j.start.size)
         told = "assembled" if bool(self.result == RESULTS.successful) else RESULTS[self.result]
         lines = [f"{told}, residual {float(self.residual):.1e}, {int(self.steps)} steps: {found}"]
         return "\n  ".join(lines + self.estimate.overruled(self.mech, self.q))
-
-    def __getitem__(self, name: str) -> Array:
-        """The coordinate(s) of a joint, one coordinate, the reading of a gauge, or q1, q2, q3 of a contact."""
-        return self.configuration[name]
-
-    def point(self, body: str, point: Any = None) -> Array:
-        """Where a point of a body stands in ground: coordinates in the body, or the name of a point."""
-        return self.configuration.point(body, point)
-
-    def pose(self, body: str) -> Array:
-        """The pose of a body in ground, a 4x4 matrix."""
-        return self.configuration.pose(body)
 
 
 def _shown(x: Array) -> str:
@@ -120,9 +109,9 @@ def _shown(x: Array) -> str:
 
 def assemble(
     mech: Mechanism,
-    estimate: Mapping[str, Any] | Array | None = None,
+    estimate: ByName | Array | None = None,
     *,
-    fixed: Mapping[str, Any] | None = None,
+    fixed: ByName | None = None,
     max_steps: int = 200,
     throw: bool = True,
 ) -> Assembly:

@@ -14,7 +14,9 @@ from .._events.places import Places
 from .._model.mechanism import Mechanism, unknown
 from .._numerics.groups import lanewise, pick
 from .._numerics.linalg import least_squares
+from .._programs.custom_types import Number
 from .._programs.precision import as_float
+from .._programs.reprs import by_fields
 from .._programs.trees import as_function, frozen
 from .mode import Mode
 from .system import System, Targets, Turns, system
@@ -29,8 +31,10 @@ class Uniform(eqx.Module):
     def __call__(self, t: Float[Array, ""]) -> Float[Array, ""]:
         return self.start + self.speed * t
 
+    __repr__ = by_fields
 
-def constant_speed(speed: Any, start: Any = 0.0) -> Uniform:
+
+def constant_speed(speed: Number, start: Number = 0.0) -> Uniform:
     """A driver that begins at `start` and moves with `speed`. Any function of time, made of JAX
     operations, is a driver too.
 
@@ -232,6 +236,8 @@ class Hold(eqx.Module):
 
     def __call__(self, t: Float[Array, ""]) -> Float[Array, ""]:
         return self.value
+
+    __repr__ = by_fields
 
 
 @eqx.filter_custom_jvp

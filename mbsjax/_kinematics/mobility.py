@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .._model.mechanism import Mechanism
 from .._numerics.linalg import Echelon, echelon
 from .._programs.precision import is_concrete
+from .._programs.reprs import by_fields
 from .._programs.trees import once
 from .assembly import close, closing, guess, search
 from .drive import Problem, problem as make_problem
@@ -31,6 +32,8 @@ class Partition(NamedTuple):
     redundant: Bool[Array, " m"]
     K: Float[Array, "nv nv"]
 
+    __repr__ = by_fields
+
 
 class Mobility(NamedTuple):
     """What [`mbsjax.mobility`][] found.
@@ -50,6 +53,8 @@ class Mobility(NamedTuple):
     redundant: tuple[str, ...]
     independent: tuple[str, ...]
     isolated: int
+
+    __repr__ = by_fields
 
 
 @once

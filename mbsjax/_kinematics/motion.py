@@ -1,7 +1,6 @@
 """Driven motion: positions, velocities and accelerations on a time grid."""
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -18,7 +17,9 @@ from .._model.profile.closest_pair import Pairing
 from .._numerics.groups import SE2
 from .._numerics.linalg import determinant, least_squares
 from .._programs.batch import lane_by_lane, single
+from .._programs.custom_types import ByName, Laws, Numbers
 from .._programs.precision import as_float, is_concrete, known
+from .._programs.reprs import brief, has_numbers, head
 from .._programs.trees import frozen, once
 from .assembly import Estimate, close, closing, explain, guess
 from .continuation import follow
@@ -30,10 +31,10 @@ from .replay import event_times
 from .run import AbstractRun
 from .start import around, check_start, overlapping
 from .system import second
-from .track import ContactReader, ContactTrack
+from .track import ContactReader, ContactTrack, check_kind
 
 
-class Motion(AbstractRun):
+class Motion(AbstractRun[ContactTrack]):
     """A driven motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
 
     - `ts`: the output times.
@@ -49,7 +50,8 @@ class Motion(AbstractRun):
     - `estimate`: where its assembly began; `print(motion)` tells which given estimates were not followed.
 
     `motion["O"]` is a [`mbsjax.Track`][] with the `q`, `v`, `a` of a joint, of one coordinate
-    (`"sleeve.travel"`), or of a gauge; of a contact it is a [`mbsjax.ContactTrack`][].
+    (`"sleeve.travel"`), or of a gauge; of a contact it is a [`mbsjax.ContactTrack`][]. `motion.coordinate("O")`,
+    `motion.gauge(...)` and `motion.contact(...)` read one of a kind, which an editor then knows.
     """
 
     mech: Mechanism
@@ -68,6 +70,23 @@ class Motion(AbstractRun):
 
     @lane_by_lane
     def contact(self, name: str) -> ContactTrack:
+        """What there is to read of a contact.
+
+        !!! Example
+
+            Two discs of radius 1, the second of which goes up from (0, 3): the gap is 1, then 2.
+
+            >>> import mbsjax as mbs
+            >>> disc = mbs.disc(1.0)
+            >>> discs = mbs.Mechanism(
+            ...     [mbs.Body("ground", profiles={"peg": disc}), mbs.Body("bob", profiles={"rim": disc})],
+            ...     [mbs.Prismatic("y", "ground", "bob", (0.0, 3.0), axis=(0.0, 1.0)),
+            ...      mbs.Contact("C", "ground.peg", "bob.rim")])
+            >>> motion = mbs.kinematics(discs, {"y": mbs.constant_speed(1.0)}, jnp.array([0.0, 1.0]))
+            >>> motion.contact("C").gap.round(9).tolist(), motion.contact("C").active.tolist()
+            ([1.0, 2.0], [False, False])
+        """
+        check_kind(self.mech, name, "contact")
         assert self.mode is not None
         return _contact_tracks(ContactReader(self.mech, name), self.q, self.v, self.a, self.mode)
 
@@ -75,10 +94,15 @@ class Motion(AbstractRun):
         return {"residual": self.residual}
 
     def __repr__(self) -> str:
+        return head(str(self))
+
+    def __str__(self) -> str:
+        if not hasattr(self.q, "shape"):
+            return brief(self, q=self.q)
         many = f"Batch of shape {self.batch}: m" if self.batch else "M"
         n, names = self.q.shape[-2], ", ".join(self.mech.coordinates)
         lines = [f"{many}otion at {n} times of the coordinates {names}"]
-        if is_concrete(self.q) and not self.batch:
+        if has_numbers(self.q, self.ts) and not self.batch:
             lines[0] += f", t = {float(self.ts[0]):.6g} to {float(self.ts[-1]):.6g}"
             lines.append(f"  largest residual {float(np.nan_to_num(self.residual).max(initial=0.0)):.1e}")
             lines += [f"  {told}" for told in self.estimate.overruled(self.mech, self.q[0])]
@@ -112,10 +136,10 @@ class Motion(AbstractRun):
 
 def kinematics(
     mech: Mechanism,
-    drive: Mapping[str, Any],
-    ts: Any,
+    drive: Laws,
+    ts: Numbers,
     *,
-    estimate: Mapping[str, Any] | Array | None = None,
+    estimate: ByName | Array | None = None,
     max_steps: int = 1000,
     max_events: int = 64,
     throw: bool = True,

@@ -3,7 +3,7 @@
 import abc
 import csv
 import pathlib
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from .._model.mechanism import Mechanism
 from .._programs.batch import AbstractBatch, lane_by_lane, single
+from .._programs.custom_types import Numbers
 from .._programs.precision import known
 from .._programs.trees import once
 from .track import (
@@ -23,11 +24,16 @@ from .track import (
     PoseReader,
     Track,
     TurnReader,
+    check_kind,
     check_readable,
+    kind_of,
 )
 
 
-class AbstractRun(AbstractBatch):
+_Contact = TypeVar("_Contact")  # what a contact is read as
+
+
+class AbstractRun(AbstractBatch, Generic[_Contact]):
     """A mechanism along a row of output times. Of a batch made by `jax.vmap`, what is read by name has the axes of the
     batch first, and `run.lane(i)` is one run."""
 
@@ -38,7 +44,7 @@ class AbstractRun(AbstractBatch):
     a: AbstractVar[Float[Array, "times nv"]]
 
     @abc.abstractmethod
-    def contact(self, name: str) -> Any:
+    def contact(self, name: str) -> _Contact:
         """What there is to read of a contact."""
 
     @abc.abstractmethod
@@ -50,18 +56,55 @@ class AbstractRun(AbstractBatch):
         return self.q.shape[:-2]
 
     @lane_by_lane
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Track | _Contact:
+        """A coordinate, a gauge or a contact, whichever has this name. Where an editor is to know which, there are
+        `coordinate`, `gauge` and `contact`."""
         check_readable(self.mech, name)
-        if name in [c.name for c in self.mech.contacts]:
+        kind = kind_of(self.mech, name)
+        if kind == "contact":
             return self.contact(name)
-        if name in [g.name for g in self.mech.gauges]:
-            return self._read(GaugeReader(self.mech, name))
+        return self.gauge(name) if kind == "gauge" else self.coordinate(name)
+
+    @lane_by_lane
+    def coordinate(self, name: str) -> Track:
+        """Position, velocity and acceleration of a joint, or of one of its coordinates: `"A"`, `"sleeve.travel"`.
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> crank = mbs.Mechanism([mbs.Body("crank")], [mbs.Revolute("A", "ground", "crank")])
+            >>> motion = mbs.kinematics(crank, {"A": mbs.constant_speed(2.0)}, jnp.array([0.0, 0.5]))
+            >>> motion.coordinate("A").q.tolist(), motion.coordinate("A").v.tolist()
+            ([0.0, 1.0], [2.0, 2.0])
+            >>> motion.contact("A")
+            Traceback (most recent call last):
+            KeyError: "'A' is a coordinate: read it with .coordinate('A')"
+        """
+        check_kind(self.mech, name, "coordinate")
         stored, free = np.array(self.mech.stored(name)), np.array(self.mech.freedoms(name))
         track = (known(self.q)[:, stored], known(self.v)[:, free], known(self.a)[:, free])
         return Track(*(jnp.asarray(x[:, 0] if x.shape[1] == 1 else x) for x in track))
 
     @lane_by_lane
-    def point(self, body: str, point: Any = None) -> Track:
+    def gauge(self, name: str) -> Track:
+        """The reading of a gauge, with its rates.
+
+        !!! Example
+
+            The distance to a point of a slide at (0, 3), which moves from 0 to 4.
+
+            >>> import mbsjax as mbs
+            >>> slide = mbs.Mechanism([mbs.Body("slide")], [mbs.Prismatic("P", "ground", "slide")],
+            ...                       [mbs.Distance("d", "ground", "slide", None, (0.0, 3.0))])
+            >>> motion = mbs.kinematics(slide, {"P": mbs.constant_speed(4.0)}, jnp.array([0.0, 1.0]))
+            >>> motion.gauge("d").q.round(9).tolist(), motion.gauge("d").v.round(9).tolist()
+            ([3.0, 5.0], [0.0, 3.2])
+        """
+        check_kind(self.mech, name, "gauge")
+        return self._read(GaugeReader(self.mech, name))
+
+    @lane_by_lane
+    def point(self, body: str, point: Numbers | str | None = None) -> Track:
         """Position, velocity and acceleration in ground of a point of a body: coordinates in the body,
         or the name of a point; its origin by default."""
         return self._read(PointReader(self.mech, body, point))
@@ -103,13 +146,13 @@ class AbstractRun(AbstractBatch):
         for rate, values in (("v", self.v), ("a", self.a)):
             found |= {f"{name}.{rate}": values[:, k] for k, name in enumerate(self.mech.coordinates)}
         for gauge in self.mech.gauges:
-            found |= {f"{gauge.name}.{rate}": x for rate, x in zip("qva", self[gauge.name])}
+            found |= {f"{gauge.name}.{rate}": x for rate, x in zip("qva", self.gauge(gauge.name))}
         for body in self.mech.bodies:
             for point in body.points:
                 rows = self.point(body.name, point).q.T
                 found |= {f"{body.name}.{point}.{axis}": row for axis, row in zip("xyz", rows)}
         for contact in self.mech.contacts:
-            track = self.contact(contact.name)
+            track: Any = self.contact(contact.name)
             found |= {f"{contact.name}.q{k + 1}": track.q[:, k] for k in range(2)}
             found |= {f"{contact.name}.gap": track.gap, f"{contact.name}.active": track.active}
             if hasattr(track, "force"):

@@ -2,6 +2,7 @@
 
 from .._model.mechanism import Mechanism
 from .._programs.precision import is_concrete
+from .._programs.reprs import has_numbers, short
 from .mobility import mobility
 
 
@@ -51,6 +52,8 @@ def summary(mech: Mechanism) -> str:
 def _freedom(mech: Mechanism) -> list[str]:
     if not is_concrete(mech):
         return ["  freedom  (dimensions are being traced)"]
+    if not has_numbers(mech.gravity) or mech.gravity.ndim > 1:
+        return ["  freedom  (of a batch: that of one of it is told)"]
     try:
         found = mobility(mech)
     except ValueError as error:
@@ -67,4 +70,4 @@ def _freedom(mech: Mechanism) -> list[str]:
 
 
 def _number(x) -> str:
-    return f"{float(x):.6g}" if is_concrete(x) else "(traced)"
+    return short(x) if x.ndim else f"{float(x):.6g}" if is_concrete(x) else "(traced)"

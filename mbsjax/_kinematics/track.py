@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+from equinox import AbstractVar
 from jaxtyping import Array, Float
 
 from .. import frames
@@ -13,7 +14,9 @@ from .._model.gauge import AbstractGauge, to_dim
 from .._model.mechanism import Mechanism, unknown
 from .._numerics.groups import SE2, AbstractPose, one
 from .._programs.batch import AbstractBatch, lane_by_lane
+from .._programs.custom_types import Numbers
 from .._programs.precision import as_float
+from .._programs.reprs import by_fields
 from .._programs.trees import once
 from .mode import Mode
 from .system import System, drifting, second, system
@@ -25,6 +28,8 @@ class Track(NamedTuple):
     q: Array
     v: Array
     a: Array
+
+    __repr__ = by_fields
 
 
 class AbstractReader(eqx.Module):
@@ -87,7 +92,7 @@ class PointReader(AbstractReader):
     body: PoseReader
     place: Array
 
-    def __init__(self, mech: Mechanism, body: str, point: Any = None):
+    def __init__(self, mech: Mechanism, body: str, point: Numbers | str | None = None):
         self.body = PoseReader(mech, body)
         dim = 2 if mech.planar else 3
         if isinstance(point, str):
@@ -135,11 +140,28 @@ def check_readable(mech: Mechanism, name: str) -> None:
     raise KeyError(f"an unknown coordinate, gauge or contact {name!r}; there are {', '.join(map(repr, known))}")
 
 
-class Configuration(AbstractBatch):
-    """A mechanism in a position."""
+def kind_of(mech: Mechanism, name: str) -> str:
+    """What a name that can be read stands for, by the method that reads it."""
+    if name in [gauge.name for gauge in mech.gauges]:
+        return "gauge"
+    return "contact" if name in [contact.name for contact in mech.contacts] else "coordinate"
 
-    mech: Mechanism
-    q: Float[Array, " nq"]
+
+def check_kind(mech: Mechanism, name: str, kind: str) -> None:
+    """Raises a KeyError where a name is of another kind than the method that was called reads, telling which does."""
+    if name in mech.links:
+        raise KeyError(f"{name!r} is a body: read it with .point({name!r}) or .pose({name!r})")
+    check_readable(mech, name)
+    found = kind_of(mech, name)
+    if found != kind:
+        raise KeyError(f"{name!r} is a {found}: read it with .{found}({name!r})")
+
+
+class AbstractPosition(AbstractBatch):
+    """A mechanism in one position, read by name."""
+
+    mech: AbstractVar[Mechanism]
+    q: AbstractVar[Float[Array, " nq"]]
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -147,21 +169,46 @@ class Configuration(AbstractBatch):
 
     @lane_by_lane
     def __getitem__(self, name: str) -> Array:
+        """The coordinate(s) of a joint, one coordinate, the reading of a gauge, or q1, q2, q3 of a contact."""
         check_readable(self.mech, name)
-        if name in [g.name for g in self.mech.gauges]:
-            return _read(GaugeReader(self.mech, name), self.q)
-        if name in [c.name for c in self.mech.contacts]:
-            return _read(ContactReader(self.mech, name).coordinates, self.q)
+        readers = {"gauge": self.gauge, "contact": self.contact, "coordinate": self.coordinate}
+        return readers[kind_of(self.mech, name)](name)
+
+    @lane_by_lane
+    def coordinate(self, name: str) -> Array:
+        """The coordinate(s) of a joint, or one of them: `"A"`, `"sleeve.travel"`."""
+        check_kind(self.mech, name, "coordinate")
         value = self.q[jnp.array(self.mech.stored(name))]
         return value[0] if value.shape[0] == 1 else value
 
     @lane_by_lane
-    def point(self, body: str, point: Any = None) -> Array:
+    def gauge(self, name: str) -> Array:
+        """The reading of a gauge."""
+        check_kind(self.mech, name, "gauge")
+        return _read(GaugeReader(self.mech, name), self.q)
+
+    @lane_by_lane
+    def contact(self, name: str) -> Array:
+        """q1, q2, q3 of a contact: the places on its two profiles, and the gap."""
+        check_kind(self.mech, name, "contact")
+        return _read(ContactReader(self.mech, name).coordinates, self.q)
+
+    @lane_by_lane
+    def point(self, body: str, point: Numbers | str | None = None) -> Array:
+        """Where a point of a body stands in ground: coordinates in the body, or the name of a point."""
         return _read(PointReader(self.mech, body, point), self.q)
 
     @lane_by_lane
     def pose(self, body: str) -> Array:
+        """The pose of a body in ground, a 4x4 matrix."""
         return _read(PoseReader(self.mech, body), self.q).matrix()
+
+
+class Configuration(AbstractPosition):
+    """A mechanism in a position."""
+
+    mech: Mechanism
+    q: Float[Array, " nq"]
 
 
 @once
@@ -190,6 +237,8 @@ class ContactTrack(NamedTuple):
     @property
     def gap(self) -> Array:
         return self.q[..., 2]
+
+    __repr__ = by_fields
 
 
 class ContactReader(eqx.Module):

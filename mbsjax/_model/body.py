@@ -9,7 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._programs.custom_types import ByName, Given, Number, Numbers
 from .._programs.precision import as_float, is_concrete, known, numpy_of
+from .._programs.reprs import brief, unless_zero
 from .joint.joint import check_name
 from .profile.profile import Profile
 
@@ -32,6 +34,8 @@ class Body(eqx.Module):
 
         >>> Body("rod", mass=2.0, center=(0.5, 0.0), inertia=0.2, points={"tip": (1.0, 0.0)}).mass.item()
         2.0
+        >>> Body("cam", mass=5.0)
+        Body('cam', mass=5.0)
     """
 
     name: str = eqx.field(static=True)
@@ -45,11 +49,11 @@ class Body(eqx.Module):
         self,
         name: str,
         *,
-        mass: Any = 0.0,
-        center: Any = (0.0, 0.0, 0.0),
-        inertia: Any = 0.0,
-        points: Mapping[str, Any] | None = None,
-        profiles: Mapping[str, Any] | None = None,
+        mass: Number = 0.0,
+        center: Numbers = (0.0, 0.0, 0.0),
+        inertia: Numbers = 0.0,
+        points: ByName | None = None,
+        profiles: Mapping[str, Given[Profile]] | None = None,
     ):
         check_name(name, "a body")
         self.name = name
@@ -64,6 +68,11 @@ class Body(eqx.Module):
             check_name(key, f"a profile of body {name!r}")
             if not isinstance(profile, Profile):
                 raise ValueError(f"profile {key!r} of body {name!r} must be a Profile, got {profile!r}")
+
+    def __repr__(self) -> str:
+        mass, center, inertia = (unless_zero(x) for x in (self.mass, self.center, self.inertia))
+        names = {"points": list(self.points) or None, "profiles": list(self.profiles) or None}
+        return brief(self, self.name, mass=mass, center=center, inertia=inertia, **names)
 
 
 def inertia_matrix(body: Body) -> Float[Array, "4 4"]:

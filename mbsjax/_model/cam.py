@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from .._programs.custom_types import Numbers
 from .._programs.precision import as_float, is_concrete
+from .._programs.reprs import by_fields
 from .._programs.trees import once
 from ..frames import PlanarFrame
 from .profile.base import positive, velocity_and_acceleration
@@ -50,6 +51,8 @@ class CamTable(NamedTuple):
     excursion: Float[Array, "*n"] | None
     contact: Float[Array, "*n 2"]
 
+    __repr__ = by_fields
+
 
 class CamExtremes(NamedTuple):
     """Where a cam is at its limits: [`Peak`][mbsjax._profile.laws.Peak]s with a cam angle `at` and a `value`.
@@ -65,6 +68,8 @@ class CamExtremes(NamedTuple):
     pitch_curvature: Peak | None
     radius: Peak | None
     excursion: Peak | None
+
+    __repr__ = by_fields
 
 
 class CamWarning(NamedTuple):
@@ -169,6 +174,8 @@ class Cam(eqx.Module):
         if limit is None:
             limit = np.pi / 4 if isinstance(self.follower, Oscillating) else np.pi / 6
         return tuple(_warnings(self, limit))
+
+    __repr__ = by_fields
 
 
 def least_base_radius(programme: Programme, follower: AbstractFollower, *, pressure_angle: Any = np.pi / 6) -> Peak:

@@ -9,7 +9,9 @@ from equinox import AbstractVar
 from jaxtyping import Array, Float
 
 from .._numerics.groups import SE2, AbstractPose
+from .._programs.custom_types import Number, Numbers
 from .._programs.precision import as_float, is_concrete
+from .._programs.reprs import by_fields
 from ..frames import unit
 from .joint.joint import check_name
 
@@ -35,6 +37,8 @@ class AbstractGauge(eqx.Module):
     def residual(self, target: Float[Array, ""], *poses: AbstractPose) -> Float[Array, ""]:
         """Zero if and only if the scalar has the value `target`."""
 
+    __repr__ = by_fields
+
 
 class Distance(AbstractGauge):
     """The distance between a point of `body_a` and a point of `body_b`.
@@ -56,7 +60,14 @@ class Distance(AbstractGauge):
     value: Float[Array, ""] | None
 
     def __init__(
-        self, name: str, body_a: str, body_b: str, point_a: Any = None, point_b: Any = None, *, value: Any = None
+        self,
+        name: str,
+        body_a: str,
+        body_b: str,
+        point_a: Numbers | None = None,
+        point_b: Numbers | None = None,
+        *,
+        value: Number | None = None,
     ):
         check_name(name, "a gauge")
         what = f"distance {name!r}"
@@ -110,12 +121,12 @@ class Offset(AbstractGauge):
         name: str,
         body_a: str,
         body_b: str,
-        point_a: Any = None,
-        point_b: Any = None,
+        point_a: Numbers | None = None,
+        point_b: Numbers | None = None,
         *,
-        axis: Any,
+        axis: Numbers,
         axis_body: str | None = None,
-        value: Any = None,
+        value: Number | None = None,
     ):
         check_name(name, "a gauge")
         what = f"offset {name!r}"
@@ -155,7 +166,7 @@ class Angle(AbstractGauge):
     bodies: tuple[str, ...] = eqx.field(static=True)
     value: Float[Array, ""] | None
 
-    def __init__(self, name: str, body_a: str, body_b: str, *, value: Any = None):
+    def __init__(self, name: str, body_a: str, body_b: str, *, value: Number | None = None):
         check_name(name, "a gauge")
         self.name, self.bodies = name, (body_a, body_b)
         self.value = _value(value, f"angle {name!r}")

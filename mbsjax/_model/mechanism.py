@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .. import frames
+from .._programs.custom_types import Numbers
 from .._programs.precision import as_float, numpy_of
 from .body import Body, point3
 from .force.base import AbstractForce
@@ -61,7 +62,7 @@ class Mechanism(eqx.Module):
         gauges: Iterable[Any] = (),
         *,
         forces: Iterable[Any] = (),
-        gravity: Any = (0.0, 0.0, 0.0),
+        gravity: Numbers = (0.0, 0.0, 0.0),
         planar: bool | None = None,
     ):
         joints = tuple(joints)

@@ -6,6 +6,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from .._programs.reprs import by_fields
+
 
 @dataclass(frozen=True)
 class Topology:
@@ -16,6 +18,8 @@ class Topology:
 
     links: tuple[str, ...]
     joints: tuple[tuple[str, str, str], ...]  # name, preceding link, following link
+
+    __repr__ = by_fields
 
     @cached_property
     def ends(self) -> np.ndarray:

@@ -3,10 +3,14 @@
 import abc
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import equinox as eqx
 import jax
+
+
+_Batch = TypeVar("_Batch", bound="AbstractBatch")
+_Method = TypeVar("_Method", bound=Callable)
 
 
 class AbstractBatch(eqx.Module):
@@ -17,7 +21,7 @@ class AbstractBatch(eqx.Module):
     def batch(self) -> tuple[int, ...]:
         """The sizes of the axes that `jax.vmap` has added; `()` of a single result."""
 
-    def lane(self, *index: int) -> Any:
+    def lane(self: _Batch, *index: int) -> _Batch:
         """One result of a batch: `run.lane(3)`, or with as many numbers as there are axes."""
         sizes = self.batch[: len(index)]
         if len(sizes) < len(index) or not all(-n <= i < n for i, n in zip(index, sizes)):
@@ -25,17 +29,17 @@ class AbstractBatch(eqx.Module):
         return jax.tree_util.tree_map(lambda x: x[index], self)
 
 
-def lane_by_lane(read: Callable) -> Any:
+def lane_by_lane(read: _Method) -> _Method:
     """A method that reads a single result, for batches too."""
 
-    @functools.wraps(read)
     def reading(self: AbstractBatch, *args: Any, **options: Any) -> Any:
         one = lambda lane: read(lane, *args, **options)
         for _ in self.batch:
             one = jax.vmap(one)
         return one(self)
 
-    return reading
+    wrapped: Any = functools.wraps(read)(reading)
+    return wrapped
 
 
 def single(what: AbstractBatch, told: str) -> None:

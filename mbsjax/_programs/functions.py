@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from .precision import is_concrete
+from .reprs import short
 
 
 # what these define does not change while a program runs
@@ -49,7 +50,7 @@ class Plain:
         return Plain, (self.function,)
 
     def __repr__(self) -> str:
-        return repr(self.function)
+        return short(self.function)
 
 
 def _function(f: types.FunctionType | Any, around: tuple) -> tuple:

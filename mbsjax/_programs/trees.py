@@ -17,6 +17,7 @@ from jax.interpreters import partial_eval
 
 from .functions import Plain
 from .precision import is_concrete
+from .reprs import short
 from .xla import hurried
 
 
@@ -95,6 +96,9 @@ class Function(eqx.Module):
 
     def __call__(self, *args: Any) -> Any:
         return eqx.combine(self.arrays, self.rest)(*args)
+
+    def __repr__(self) -> str:
+        return short(eqx.combine(self.arrays, self.rest))
 
 
 def as_function(f: Any, *args: Any) -> Any:

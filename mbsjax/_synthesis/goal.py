@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._programs.custom_types import Number, Numbers
 from .._programs.precision import as_float, is_concrete
+from .._programs.reprs import by_fields
 from .._programs.trees import as_function
 
 
@@ -33,6 +35,8 @@ class AbstractGoal(eqx.Module):
         """The same, with corners rounded."""
         return self.cost(y)
 
+    __repr__ = by_fields
+
 
 class Match(AbstractGoal):
     """Least squares: `weight` times the sum of the squared differences between what is measured and the `target`.
@@ -41,24 +45,20 @@ class Match(AbstractGoal):
 
         >>> import mbsjax as mbs
         >>> mbs.Match(lambda p: p["a"], 3.0)
-        Match(target=3, weight=1)
+        Match(measure=<lambda>, target=3.0, weight=1.0)
     """
 
     measure: Callable
     target: Array
     weight: Array
 
-    def __init__(self, measure: Callable, target: Any = 0.0, *, weight: Any = 1.0):
+    def __init__(self, measure: Callable, target: Numbers = 0.0, *, weight: Number = 1.0):
         self.measure = as_function(measure)
         self.target = as_float(target, "the target of a Match")
         self.weight = _positive(weight, "a Match")
 
     def cost(self, y: Array) -> Array:
         return jnp.sum(self.weight * (y - jnp.ravel(self.target)) ** 2)
-
-    def __repr__(self) -> str:
-        told = f"{float(self.target):.6g}" if self.target.ndim == 0 else f"{self.target.size} numbers"
-        return f"Match(target={told}, weight={float(self.weight):.6g})"
 
 
 class Minimax(AbstractGoal):
@@ -76,7 +76,7 @@ class Minimax(AbstractGoal):
     measure: Callable
     weight: Array
 
-    def __init__(self, measure: Callable, *, weight: Any = 1.0):
+    def __init__(self, measure: Callable, *, weight: Number = 1.0):
         self.measure = as_function(measure)
         self.weight = _positive(weight, "a Minimax")
 
@@ -103,7 +103,7 @@ class Minimise(AbstractGoal):
     measure: Callable
     weight: Array
 
-    def __init__(self, measure: Callable, *, weight: Any = 1.0):
+    def __init__(self, measure: Callable, *, weight: Number = 1.0):
         self.measure = as_function(measure)
         self.weight = _positive(weight, "a Minimise")
 
@@ -123,7 +123,7 @@ class Within(eqx.Module):
 
         >>> import mbsjax as mbs
         >>> mbs.Within(lambda p: mbs.grashof(p["crank"], p["coupler"], p["rocker"], p["ground"]), lower=0.1)
-        Within(0.1, inf)
+        Within(measure=<lambda>, lower=0.1, upper=inf, scale=1.0)
     """
 
     measure: Callable
@@ -131,7 +131,9 @@ class Within(eqx.Module):
     upper: Array
     scale: Array
 
-    def __init__(self, measure: Callable, lower: Any = None, upper: Any = None, *, scale: Any = 1.0):
+    def __init__(
+        self, measure: Callable, lower: Numbers | None = None, upper: Numbers | None = None, *, scale: Number = 1.0
+    ):
         if lower is None and upper is None:
             raise ValueError("a condition needs a lower or an upper limit")
         self.measure = as_function(measure)
@@ -150,9 +152,7 @@ class Within(eqx.Module):
         above = jnp.where(jnp.isfinite(high), (y - jnp.where(jnp.isfinite(high), high, 0.0)) / self.scale, -jnp.inf)
         return jnp.concatenate([below, above])
 
-    def __repr__(self) -> str:
-        low, high = (f"{float(x):.6g}" if x.ndim == 0 else "..." for x in (self.lower, self.upper))
-        return f"Within({low}, {high})"
+    __repr__ = by_fields
 
 
 def _limit(given: Any, without: float, side: str) -> Array:

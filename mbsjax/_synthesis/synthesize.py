@@ -12,6 +12,7 @@ import scipy
 from .._dynamics.outcome import CLASSES
 from .._pictures.table import Table
 from .._programs.progress import bar
+from .._programs.reprs import by_fields
 from .._programs.trees import once
 from .goal import Match, Minimax
 from .search import Lane, Settings, advance, lane
@@ -42,6 +43,8 @@ class Design(NamedTuple):
     y: np.ndarray
     starts: int = 1
     cognate: int | None = None
+
+    __repr__ = by_fields
 
 
 class Synthesis(NamedTuple):

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from .._dynamics.outcome import failure, sequence
 from .._programs.precision import as_float
+from .._programs.reprs import has_numbers, head
 from .._programs.trees import as_function
 from .._tolerance.parameters import Choice, picks
 from .goal import AbstractGoal, Match, Within
@@ -61,7 +62,7 @@ class Task(eqx.Module):
         Task of 2 variables
           a = 0, -3 to 3
           b = 1, -3 to 3
-          goal reach: Match(target=2 numbers, weight=1), 2 numbers
+          goal reach: Match(measure=<lambda>, target=[1.0, 1.0], weight=1.0), 2 numbers
     """
 
     choice: Choice
@@ -211,9 +212,13 @@ class Task(eqx.Module):
         return jnp.sum(jnp.where(self.emphasis > 0, self.emphasis * self.costs(y), 0.0))
 
     def __repr__(self) -> str:
+        return head(str(self))
+
+    def __str__(self) -> str:
         lines = [f"Task of {len(self.names)} variables"]
-        for name, x, low, high in zip(self.names, self.choice.values, self.lower, self.upper):
-            lines.append(f"  {name} = {float(x):.6g}, {float(low):.6g} to {float(high):.6g}")
+        if has_numbers(self.choice.values, self.lower, self.upper) and self.lower.ndim == 1:
+            for name, x, low, high in zip(self.names, self.choice.values, self.lower, self.upper):
+                lines.append(f"  {name} = {float(x):.6g}, {float(low):.6g} to {float(high):.6g}")
         kinds = ["goal"] * len(self.goals) + ["condition"] * len(self.conditions)
         for kind, name, part, n in zip(kinds, self.labels, (*self.goals, *self.conditions), self.sizes):
             lines.append(f"  {kind} {name}: {part}, {n} number{'s' * (n != 1)}")

@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from .._programs.reprs import brief
 from .synthesize import Design, Synthesis, synthesize
 from .task import Task
 
@@ -33,6 +34,9 @@ class Front(NamedTuple):
         axes.plot(*self.costs.T, "o-")
         axes.set(xlabel=self.goals[0], ylabel=self.goals[1])
         return axes
+
+    def __repr__(self) -> str:
+        return brief(self, goals=self.goals, costs=self.costs)
 
 
 def levels(task: Task, order: Sequence[str], *, worsening: Any = 0.05, **options: Any) -> list[Synthesis]:

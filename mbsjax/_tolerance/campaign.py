@@ -11,6 +11,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from .._programs.reprs import brief
 from .evaluate import joined, spread
 from .sample import Drawn, Sample, bar
 from .sampler import AbstractSampler, counts, sampler
@@ -37,6 +38,9 @@ class Campaign(eqx.Module):
         n = self.tally.n
         parts = [_read(self.path, k, None, min(self.chunk, n - k * self.chunk)) for k in range(-(-n // self.chunk))]
         return Sample(self.study, self.sampler, joined(parts), self.tally)
+
+    def __repr__(self) -> str:
+        return brief(self, str(self.path), chunk=self.chunk, tally=self.tally)
 
 
 _COLUMNS = ("index", "kind", "sequence")

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy
 
+from .._programs.reprs import by_fields
+
 
 class Moments(NamedTuple):
     """Mean, standard deviation, skewness and kurtosis (3 for a normal distribution) of every value of a study."""
@@ -13,6 +15,8 @@ class Moments(NamedTuple):
     std: np.ndarray
     skewness: np.ndarray
     kurtosis: np.ndarray
+
+    __repr__ = by_fields
 
 
 class Capability(NamedTuple):
@@ -38,6 +42,8 @@ class Capability(NamedTuple):
         """How far a one-sided limit of a normal distribution with as many rejects would be from its mean, in standard
         deviations."""
         return -scipy.special.ndtri(np.clip(self.below + self.above, 0.0, 1.0))
+
+    __repr__ = by_fields
 
 
 def capability(moments: Moments, lower: Any, upper: Any) -> Capability:

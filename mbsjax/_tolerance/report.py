@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 
 from .._pictures.table import Table
+from .._programs.reprs import has_numbers, head
 from .evaluate import CHUNK
 from .sample import Sample, monte_carlo
 from .study import Study
@@ -52,6 +53,11 @@ class Report(eqx.Module):
         return found[title]
 
     def __repr__(self) -> str:
+        return head(str(self))
+
+    def __str__(self) -> str:
+        if not has_numbers(self.first.values) or self.first.values.ndim > 1:
+            return f"Report on a {self.study}"
         return "\n\n".join(map(str, self.tables))
 
     def _measures(self, names: list[str]) -> Table:

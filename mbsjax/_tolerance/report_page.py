@@ -26,7 +26,7 @@ def page(report: Report, title: str) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f"<style>{_STYLE}</style></head><body><h1>{html.escape(title)}</h1>"
-        f"<pre>{html.escape(repr(report.study))}</pre>"
+        f"<pre>{html.escape(str(report.study))}</pre>"
         f'<h2>Pictures</h2><div class="pictures">{pictures}</div>{tables}</body></html>'
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from .._programs.progress import bar
+from .._programs.reprs import brief, by_fields, has_numbers
 from .._programs.trees import lasting
 from .evaluate import CHUNK, joined, spread
 from .sampler import AbstractSampler, Random, counts, sampler
@@ -92,6 +93,12 @@ class Sample(eqx.Module):
         out = ~((x >= lower) & (x <= upper))
         return np.maximum.accumulate(out.reshape(len(out), -1), axis=1).mean(0)
 
+    def __repr__(self) -> str:
+        found: Any = self.found.values
+        if has_numbers(found):
+            found = {name: found[..., at] for name, at in self.study.slices.items()}
+        return brief(self, values=found, tally=self.tally)
+
 
 def monte_carlo(
     study: Study, n: int, *, seed: int = 0, method: str = "random", chunk: int = CHUNK, progress: bool = False
@@ -142,6 +149,8 @@ class Regression(NamedTuple):
     explained: float
     samples: int
 
+    __repr__ = by_fields
+
 
 class Rare(NamedTuple):
     """A probability from importance sampling: its value, its standard error, and the samples it took."""
@@ -149,6 +158,8 @@ class Rare(NamedTuple):
     probability: float
     error: float
     samples: int
+
+    __repr__ = by_fields
 
 
 def importance(study: Study, point: DesignPoint, n: int, *, seed: int = 0, chunk: int = CHUNK) -> Rare:

@@ -12,6 +12,8 @@ import scipy
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Float, Int, UInt32
 
+from .._programs.reprs import by_fields
+
 
 METHODS = ("random", "latin", "sobol")
 _REPLICATES = 16
@@ -30,6 +32,8 @@ class AbstractSampler(eqx.Module):
 
     @abc.abstractmethod
     def group(self, index: np.ndarray) -> np.ndarray: ...
+
+    __repr__ = by_fields
 
 
 class Random(AbstractSampler):

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .._dynamics.outcome import branch, check, failure, runs, sequence
-from .._programs.precision import as_float, is_concrete
+from .._programs.precision import as_float
+from .._programs.reprs import by_fields, has_numbers, head
 from .._programs.trees import as_function, lean, once
 from .distribution.base import AbstractDistribution
 from .distribution.symmetric import Normal
@@ -28,6 +29,8 @@ class Evaluation(NamedTuple):
     values: Any
     kind: Any
     sequence: Any
+
+    __repr__ = by_fields
 
 
 class Study(eqx.Module):
@@ -201,8 +204,11 @@ class Study(eqx.Module):
         return Evaluation(jnp.where(failed > 0, jnp.nan, values), jnp.where(failed > 0, failed, kind), found)
 
     def __repr__(self) -> str:
+        return head(str(self))
+
+    def __str__(self) -> str:
         count = f"{len(self.names)} dimensions and {len(self.labels)} measure{'s' * (len(self.labels) != 1)}"
-        if not is_concrete(self.nominal, self.lower, self.at_nominal):
+        if not has_numbers(self.choice.values, self.lower, self.at_nominal) or self.lower.ndim > 1:
             return f"Study of {count}"
         lines = [f"Study of {count}"]
         width, numbers = max(map(len, self.names)), [f"{float(x):.7g}" for x in self.nominal]

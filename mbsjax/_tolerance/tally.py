@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from .._dynamics.outcome import CLASSES
+from .._programs.reprs import brief
 from .capability import Capability, Moments, indices
 from .study import Study
 
@@ -199,3 +200,8 @@ class Tally:
                 ends = np.concatenate([[min(self.least[k], edges[0])], edges, [max(self.largest[k], edges[-1])]])
                 found[:, k] = np.interp(p, np.concatenate([[0], np.cumsum(bins)]) / bins.sum(), ends)
         return np.clip(found, self.least, self.largest)
+
+    def __repr__(self) -> str:
+        classes = {CLASSES[k]: int(self.classes[k]) for k in np.flatnonzero(self.classes)}
+        statistics = {"mean": self.mean, "std": self.std} if self.n else {}
+        return brief(self, n=self.n, classes=classes, **statistics)

@@ -3,6 +3,7 @@
 import equinox as eqx
 import numpy as np
 
+from .._programs.reprs import brief
 from .capability import Capability, Moments, capability
 from .distribution.base import SCORES, WEIGHTS, AbstractDistribution
 from .evaluate import linearised
@@ -84,6 +85,9 @@ class FirstOrder(eqx.Module):
         """Of a normal distribution."""
         return capability(self.moments, self.study.lower, self.study.upper)
 
+    def __repr__(self) -> str:
+        return brief(self, values=self.values, slopes=self.slopes)
+
 
 class SecondOrder(eqx.Module):
     """A study expanded to second order at its mean dimensions.
@@ -107,6 +111,9 @@ class SecondOrder(eqx.Module):
         """From four moments."""
         study = self.first.study
         return capability(self.moments, study.lower, study.upper)
+
+    def __repr__(self) -> str:
+        return brief(self, self.first, curvatures=self.curvatures, moments=self.moments)
 
 
 def first_order(study: Study) -> FirstOrder:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 from jaxtyping import Array
 
+from .._programs.reprs import by_fields
 from .._programs.trees import once
 from .evaluate import CHUNK, evaluated, linearised
 from .study import Study
@@ -28,6 +29,8 @@ class WorstCase(NamedTuple):
     at_lower: np.ndarray
     at_upper: np.ndarray
     failed: np.float64
+
+    __repr__ = by_fields
 
 
 def worst_case(study: Study, *, max_corners: int = 4096, chunk: int = CHUNK) -> WorstCase:
@@ -126,6 +129,8 @@ class DesignPoint(eqx.Module):
     dimensions: np.ndarray
     importance: np.ndarray
     converged: np.bool_
+
+    __repr__ = by_fields
 
 
 def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[DesignPoint]:

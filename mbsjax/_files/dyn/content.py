@@ -17,6 +17,7 @@ from ..._model.joint.screw import CylindricalPair
 from ..._model.joint.universal import UniversalPair
 from ..._model.mechanism import Mechanism, unknown
 from ..._programs.precision import as_float
+from ..._programs.reprs import brief
 
 
 PAIRS: dict[str, type[AbstractPair]] = {
@@ -121,6 +122,10 @@ class Dyn(eqx.Module):
         """Where a simulation begins: the independent coordinates as given, the others as the loops make them."""
         first = [{c: x[c] for c in self.independent} for x in (self.positions, self.velocities)]
         return make_state(self.mech, *first)
+
+    def __repr__(self) -> str:
+        told = {"positions": self.positions, "velocities": self.velocities, "independent": self.independent}
+        return brief(self, self.name, **told, time=self.time, step=self.step)
 
 
 def coordinates_of(joint: Joint) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from equinox import AbstractVar
 from jaxtyping import Array, Float
 
 from ..._numerics.groups import AbstractPose, one
+from ..._programs.custom_types import Numbers
+from ..._programs.reprs import brief, by_fields
 from ..gauge import AbstractGauge, to_dim
 
 
@@ -18,6 +20,8 @@ class Reading(NamedTuple):
 
     q: Array
     v: Array
+
+    __repr__ = by_fields
 
 
 class Moment(eqx.Module):
@@ -40,7 +44,7 @@ class Moment(eqx.Module):
         value, row = self.along(name)
         return Reading(value, jnp.sum(row * self.v))
 
-    def point(self, body: str, point: Any = (0.0, 0.0)) -> Reading:
+    def point(self, body: str, point: Numbers = (0.0, 0.0)) -> Reading:
         """Where a point of a body is in ground, and how fast it moves."""
         number = self.layout.body_numbers[body]
         X = one(self.X, number)
@@ -68,6 +72,9 @@ class Moment(eqx.Module):
     def push(self, body: str, wrench: Float[Array, " rows"]) -> Float[Array, " nv"]:
         """What a wrench in ground on a body does to the freedoms."""
         return self.layout.paths[self.layout.body_numbers[body]] * jnp.sum(wrench[:, None] * self.S, 0)
+
+    def __repr__(self) -> str:
+        return brief(self, t=self.t, q=self.q, v=self.v)
 
 
 class AbstractForce(eqx.Module):
@@ -102,3 +109,5 @@ class AbstractForce(eqx.Module):
     @abc.abstractmethod
     def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
         """The energy stored in it; zero for what stores none."""
+
+    __repr__ = by_fields

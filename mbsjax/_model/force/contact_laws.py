@@ -7,7 +7,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..._programs.custom_types import Number
 from ..._programs.precision import as_float, is_concrete
+from ..._programs.reprs import by_fields
 
 
 class AbstractContactLaw(eqx.Module):
@@ -16,6 +18,8 @@ class AbstractContactLaw(eqx.Module):
     @abc.abstractmethod
     def force(self, depth: Float[Array, ""], rate: Float[Array, ""], approach: Float[Array, ""]) -> Float[Array, ""]:
         """The normal force; `approach` is the speed at which the contact closed."""
+
+    __repr__ = by_fields
 
 
 class Hertz(AbstractContactLaw):
@@ -30,7 +34,7 @@ class Hertz(AbstractContactLaw):
     stiffness: Float[Array, ""]
     exponent: Float[Array, ""]
 
-    def __init__(self, stiffness: Any, exponent: Any = 1.5):
+    def __init__(self, stiffness: Number, exponent: Number = 1.5):
         self.stiffness, self.exponent = _positive(stiffness, "stiffness"), _positive(exponent, "exponent")
 
     def force(self, depth: Array, rate: Array, approach: Array) -> Array:
@@ -49,7 +53,7 @@ class KelvinVoigt(AbstractContactLaw):
     stiffness: Float[Array, ""]
     damping: Float[Array, ""]
 
-    def __init__(self, stiffness: Any, damping: Any = 0.0):
+    def __init__(self, stiffness: Number, damping: Number = 0.0):
         self.stiffness, self.damping = _positive(stiffness, "stiffness"), as_float(damping, "the damping of a contact")
 
     def force(self, depth: Array, rate: Array, approach: Array) -> Array:
@@ -72,7 +76,7 @@ class HuntCrossley(AbstractContactLaw):
     hysteresis: Float[Array, ""]
     exponent: Float[Array, ""]
 
-    def __init__(self, stiffness: Any, hysteresis: Any, exponent: Any = 1.5):
+    def __init__(self, stiffness: Number, hysteresis: Number, exponent: Number = 1.5):
         self.stiffness, self.exponent = _positive(stiffness, "stiffness"), _positive(exponent, "exponent")
         self.hysteresis = as_float(hysteresis, "the hysteresis of a contact")
 
@@ -94,7 +98,7 @@ class LankaraniNikravesh(AbstractContactLaw):
     restitution: Float[Array, ""]
     exponent: Float[Array, ""]
 
-    def __init__(self, stiffness: Any, restitution: Any, exponent: Any = 1.5):
+    def __init__(self, stiffness: Number, restitution: Number, exponent: Number = 1.5):
         self.stiffness, self.exponent = _positive(stiffness, "stiffness"), _positive(exponent, "exponent")
         self.restitution = as_float(restitution, "the restitution of a contact")
 
@@ -104,7 +108,7 @@ class LankaraniNikravesh(AbstractContactLaw):
         return (self.stiffness + jnp.where(moving, hysteresis, 0.0) * rate) * _power(depth, self.exponent)
 
 
-def equivalent_restitution(stiffness: Any, hysteresis: Any, approach: Any) -> Float[Array, ""]:
+def equivalent_restitution(stiffness: Number, hysteresis: Number, approach: Number) -> Float[Array, ""]:
     """The restitution that Hunt and Crossley's law amounts to at an approach speed: e = sqrt(1 - 4 mu v / (3 k))
     (3.5.3-1), good for e near 1.
 

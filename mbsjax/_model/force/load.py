@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..._numerics.groups import one
+from ..._programs.custom_types import Numbers
 from ..._programs.precision import as_float
 from ..._programs.trees import as_function
 from ..gauge import to_dim
@@ -43,9 +44,9 @@ class Load(AbstractForce):
         self,
         body: str,
         *,
-        force: Any = None,
-        torque: Any = None,
-        point: Any = (0.0, 0.0),
+        force: Numbers | Callable[..., Any] | None = None,
+        torque: Numbers | Callable[..., Any] | None = None,
+        point: Numbers = (0.0, 0.0),
         fixed_in: str = "ground",
         name: str | None = None,
     ):

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._programs.custom_types import Law, Number
 from ..._programs.precision import as_float
 from ..._programs.trees import as_function
 from ..gauge import AbstractGauge
@@ -52,10 +53,10 @@ class Spring(AbstractForce):
         self,
         on: str | AbstractGauge,
         *,
-        stiffness: Any = 0.0,
-        free_length: Any = 0.0,
-        damping: Any = 0.0,
-        preload: Any = 0.0,
+        stiffness: Law = 0.0,
+        free_length: Number = 0.0,
+        damping: Law = 0.0,
+        preload: Number = 0.0,
         acts: str = "both",
         name: str | None = None,
     ):
@@ -137,7 +138,7 @@ class Actuator(AbstractForce):
     guards: tuple[Callable, ...]
 
     def __init__(
-        self, on: str | AbstractGauge, function: Any, *, switches: Sequence[Callable] = (), name: str | None = None
+        self, on: str | AbstractGauge, function: Law, *, switches: Sequence[Callable] = (), name: str | None = None
     ):
         self.along, self.gauge = (on, None) if isinstance(on, str) else (None, on)
         self.name = name or f"actuator on {on if isinstance(on, str) else on.name}"

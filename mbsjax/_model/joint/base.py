@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from ... import frames
 from ..._numerics.groups import SE2, SE3, AbstractPose
+from ..._programs.reprs import by_fields
 
 
 class AbstractPair(eqx.Module):
@@ -47,6 +48,8 @@ class AbstractPair(eqx.Module):
     @abc.abstractmethod
     def retract(self, q: Float[Array, " nq"], d: Float[Array, " nv"]) -> Float[Array, " nq"]:
         """The stored numbers after a move by `d` in the freedoms."""
+
+    __repr__ = by_fields
 
 
 class AbstractFlatPair(AbstractPair):

@@ -8,9 +8,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ... import frames
+from ..._programs.custom_types import Number, Numbers
 from ..._programs.precision import as_float, is_concrete
 from .base import AbstractPair
-from .joint import Joint
+from .joint import Frame, Joint
 from .prismatic import PrismaticPair
 from .revolute import RevolutePair
 from .screw import CylindricalPair
@@ -66,7 +67,14 @@ class CompositePair(AbstractPair):
 
 
 def RevoluteSpherical(
-    name: str, body_a: str, body_b: str, frame_a: Any = None, frame_b: Any = None, *, length: Any, start: Any = None
+    name: str,
+    body_a: str,
+    body_b: str,
+    frame_a: Frame = None,
+    frame_b: Frame = None,
+    *,
+    length: Number,
+    start: Numbers | None = None,
 ) -> Joint:
     """A massless link, hinged about z of frame k-, with a ball at `length` from it (9.4.29).
 
@@ -85,12 +93,12 @@ def RevoluteRevolute(
     name: str,
     body_a: str,
     body_b: str,
-    frame_a: Any = None,
-    frame_b: Any = None,
+    frame_a: Frame = None,
+    frame_b: Frame = None,
     *,
-    length: Any,
+    length: Number,
     crossed: bool = False,
-    start: Any = None,
+    start: Numbers | None = None,
 ) -> Joint:
     """A massless link with a hinge at each end (9.4.30).
 
@@ -110,7 +118,7 @@ def RevoluteRevolute(
 
 
 def RevoluteCylindrical(
-    name: str, body_a: str, body_b: str, frame_a: Any = None, frame_b: Any = None, *, start: Any = None
+    name: str, body_a: str, body_b: str, frame_a: Frame = None, frame_b: Frame = None, *, start: Numbers | None = None
 ) -> Joint:
     """A massless piece hinged about z of frame k-, in which a rod along z of frame k+ turns and
     slides; the two axes meet at a right angle (9.4.32).
@@ -126,7 +134,7 @@ def RevoluteCylindrical(
 
 
 def RevoluteTranslational(
-    name: str, body_a: str, body_b: str, frame_a: Any = None, frame_b: Any = None, *, start: Any = None
+    name: str, body_a: str, body_b: str, frame_a: Frame = None, frame_b: Frame = None, *, start: Numbers | None = None
 ) -> Joint:
     """As [`mbsjax.RevoluteCylindrical`][], but the rod only slides: x of frame k+ stays parallel to
     z of frame k- (9.4.33).
@@ -141,7 +149,9 @@ def RevoluteTranslational(
     return Joint(name, body_a, body_b, pair, frame_a, frame_b, start=start)
 
 
-def Strut(name: str, body_a: str, body_b: str, frame_a: Any = None, frame_b: Any = None, *, start: Any = None) -> Joint:
+def Strut(
+    name: str, body_a: str, body_b: str, frame_a: Frame = None, frame_b: Frame = None, *, start: Numbers | None = None
+) -> Joint:
     """A point of `body_b` on the z axis of frame k-, free to turn about it all ways (9.4.34).
 
     !!! Example

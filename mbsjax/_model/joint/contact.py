@@ -10,8 +10,9 @@ from jaxtyping import Array, Float
 
 from ... import frames
 from ..._numerics.groups import SE2
-from ..._programs.custom_types import Matrix4
+from ..._programs.custom_types import Given, Matrix4, Number, Numbers
 from ..._programs.precision import as_float, is_concrete
+from ..._programs.reprs import by_fields
 from ..._programs.trees import once
 from ...frames import PlanarFrame
 from ..force.contact_laws import AbstractContactLaw
@@ -76,8 +77,8 @@ class Contact(eqx.Module):
         active: bool = False,
         hold: Literal["keep", "push", "press"] = "keep",
         moves: str | None = None,
-        restitution: Any = 0.0,
-        law: Any = None,
+        restitution: Number = 0.0,
+        law: Given[AbstractContactLaw] | None = None,
         elements_a: Iterable[int] | None = None,
         elements_b: Iterable[int] | None = None,
     ):
@@ -113,6 +114,8 @@ class Contact(eqx.Module):
             elements_b=self.elements_b,
         )
 
+    __repr__ = by_fields
+
 
 def _address(given: Any, name: str) -> tuple[str, str]:
     body, _, profile = given.partition(".") if isinstance(given, str) else ("", "", "")
@@ -121,7 +124,7 @@ def _address(given: Any, name: str) -> tuple[str, str]:
     return body, profile
 
 
-def contact_matrix(a: Profile, b: Profile, q: Any) -> Matrix4:
+def contact_matrix(a: Profile, b: Profile, q: Numbers) -> Matrix4:
     """phi = phi_p(q1) phi_D(q3) phi_f(q2): the pose of the plane of profile `b` in that of profile `a` (2.5.3-7).
 
     !!! Example

@@ -1,4 +1,4 @@
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from ..._numerics.groups import SE2
 from .base import KEEP, AbstractPlanarPair
-from .joint import Joint
+from .joint import Frame, Joint
 
 
 class FixedPair(AbstractPlanarPair):
@@ -18,7 +18,7 @@ class FixedPair(AbstractPlanarPair):
         return SE2.origin(jnp.zeros((), q.dtype))
 
 
-def Fixed(name: str, body_a: str, body_b: str, frame_a: Any = None, frame_b: Any = None) -> Joint:
+def Fixed(name: str, body_a: str, body_b: str, frame_a: Frame = None, frame_b: Frame = None) -> Joint:
     """No freedom: phi is the identity. Frames as in [`mbsjax.Joint`][].
 
     !!! Example

@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._numerics.groups import SE2
+from ..._programs.custom_types import Number, Numbers
 from ..._programs.precision import as_float, is_concrete
 from ...frames import PlanarFrame
 from .base import KEEP, AbstractPlanarPair
-from .joint import Joint
+from .joint import Frame, Joint
 
 
 class GearPair(AbstractPlanarPair):
@@ -58,13 +59,13 @@ def Gear(
     name: str,
     body_a: str,
     body_b: str,
-    frame_a: Any = None,
-    frame_b: Any = None,
+    frame_a: Frame = None,
+    frame_b: Frame = None,
     *,
-    ratio: Any = None,
-    radii: Any = None,
+    ratio: Number | None = None,
+    radii: Numbers | None = None,
     internal: bool = False,
-    start: Any = None,
+    start: Numbers | None = None,
 ) -> Joint:
     """Gears that mesh, their centre distance held by other joints: roll and distance.
 
@@ -99,12 +100,12 @@ def Rolling(
     name: str,
     body_a: str,
     body_b: str,
-    frame_a: Any = None,
-    frame_b: Any = None,
+    frame_a: Frame = None,
+    frame_b: Frame = None,
     *,
-    radii: Any,
+    radii: Numbers,
     internal: bool = False,
-    start: Any = None,
+    start: Numbers | None = None,
 ) -> Joint:
     """Wheels that roll on each other and keep their centre distance themselves: one roll.
 
@@ -125,12 +126,12 @@ def RackPinion(
     name: str,
     body_a: str,
     body_b: str,
-    frame_a: Any = None,
-    frame_b: Any = None,
+    frame_a: Frame = None,
+    frame_b: Frame = None,
     *,
-    radius: Any,
-    axis: Any = None,
-    start: Any = None,
+    radius: Number,
+    axis: Numbers | None = None,
+    start: Numbers | None = None,
 ) -> Joint:
     """A pinion, `body_b`, that rolls on the rack line of `body_a`, the x axis of frame k-: one travel.
 

@@ -8,10 +8,14 @@ from jaxtyping import Array, Float
 
 from ... import frames
 from ..._numerics.groups import SE2, SE3, AbstractPose
-from ..._programs.custom_types import Matrix4
+from ..._programs.custom_types import Given, Matrix4, Numbers
 from ..._programs.precision import as_float, is_concrete, numpy_of
+from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
 from .base import AbstractPair, AbstractPlanarPair
+
+
+Frame = Given[Numbers | PlanarFrame | None]
 
 
 class Joint(eqx.Module):
@@ -47,11 +51,11 @@ class Joint(eqx.Module):
         body_a: str,
         body_b: str,
         pair: AbstractPair,
-        frame_a: Any = None,
-        frame_b: Any = None,
+        frame_a: Frame = None,
+        frame_b: Frame = None,
         *,
-        axis: Any = None,
-        start: Any = None,
+        axis: Numbers | None = None,
+        start: Numbers | None = None,
     ):
         check_name(name, "a joint")
         if body_a == body_b:
@@ -75,7 +79,7 @@ class Joint(eqx.Module):
             and isinstance(self.frame_b, PlanarFrame)
         )
 
-    def phi(self, q: Any) -> Matrix4:
+    def phi(self, q: Numbers) -> Matrix4:
         """The joint matrix phi_k(q_k) (2.2.3-6).
 
         !!! Example
@@ -86,7 +90,7 @@ class Joint(eqx.Module):
         """
         return self.pair.phi(jnp.atleast_1d(as_float(q, f"q of joint {self.name!r}")))
 
-    def interlink(self, q: Any) -> Matrix4:
+    def interlink(self, q: Numbers) -> Matrix4:
         """The pose of `body_b` in `body_a`: A_ij = T_ik phi_k T_kj (2.2.3-9).
 
         !!! Example
@@ -106,6 +110,8 @@ class Joint(eqx.Module):
             lift = self.pair.lift if isinstance(self.pair, AbstractPlanarPair) else jnp.eye(4)
             return SE3.of(frames.compose(frames.embed(frame), jnp.asarray(lift)))
         return SE3.of(frame)
+
+    __repr__ = by_fields
 
 
 def check_name(name: Any, what: str) -> None:

@@ -1,12 +1,13 @@
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..._numerics.groups import SE2
+from ..._programs.custom_types import Numbers
 from ...frames import PlanarFrame
 from .base import KEEP, AbstractPlanarPair
-from .joint import Joint
+from .joint import Frame, Joint
 
 
 class PlanarPair(AbstractPlanarPair):
@@ -28,7 +29,7 @@ class PinSlotPair(AbstractPlanarPair):
 
 
 def Planar(
-    name: str, body_a: str, body_b: str, frame_a: Any = None, frame_b: Any = None, *, start: Any = None
+    name: str, body_a: str, body_b: str, frame_a: Frame = None, frame_b: Frame = None, *, start: Numbers | None = None
 ) -> Joint:
     """Free motion in a plane: angle, x, y (A.1-21).
 
@@ -47,11 +48,11 @@ def PinSlot(
     name: str,
     body_a: str,
     body_b: str,
-    frame_a: Any = None,
-    frame_b: Any = None,
+    frame_a: Frame = None,
+    frame_b: Frame = None,
     *,
-    axis: Any = None,
-    start: Any = None,
+    axis: Numbers | None = None,
+    start: Numbers | None = None,
 ) -> Joint:
     """A pin of `body_b` in a straight slot of `body_a` along x: angle and travel.
 

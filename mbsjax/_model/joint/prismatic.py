@@ -1,12 +1,13 @@
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..._numerics.groups import SE2
+from ..._programs.custom_types import Numbers
 from .base import AbstractPlanarPair
-from .joint import Joint
+from .joint import Frame, Joint
 
 
 class PrismaticPair(AbstractPlanarPair):
@@ -25,11 +26,11 @@ def Prismatic(
     name: str,
     body_a: str,
     body_b: str,
-    frame_a: Any = None,
-    frame_b: Any = None,
+    frame_a: Frame = None,
+    frame_b: Frame = None,
     *,
-    axis: Any = None,
-    start: Any = None,
+    axis: Numbers | None = None,
+    start: Numbers | None = None,
 ) -> Joint:
     """A slide: one travel, along z of a frame in space, along x of a frame in the plane (2.3.3-3).
 

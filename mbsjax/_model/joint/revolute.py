@@ -1,12 +1,13 @@
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..._numerics.groups import SE2
+from ..._programs.custom_types import Numbers
 from ...frames import PlanarFrame
 from .base import KEEP, AbstractPlanarPair
-from .joint import Joint
+from .joint import Frame, Joint
 
 
 class RevolutePair(AbstractPlanarPair):
@@ -24,11 +25,11 @@ def Revolute(
     name: str,
     body_a: str,
     body_b: str,
-    frame_a: Any = None,
-    frame_b: Any = None,
+    frame_a: Frame = None,
+    frame_b: Frame = None,
     *,
-    axis: Any = None,
-    start: Any = None,
+    axis: Numbers | None = None,
+    start: Numbers | None = None,
 ) -> Joint:
     """A hinge about z: one angle, continuous over many turns (2.3.3-1).
 

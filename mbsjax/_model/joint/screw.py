@@ -1,12 +1,13 @@
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ... import frames
+from ..._programs.custom_types import Number, Numbers
 from ..._programs.precision import as_float, is_concrete
 from .base import AbstractFlatPair
-from .joint import Joint
+from .joint import Frame, Joint
 
 
 class ScrewPair(AbstractFlatPair):
@@ -37,12 +38,12 @@ def Screw(
     name: str,
     body_a: str,
     body_b: str,
-    frame_a: Any = None,
-    frame_b: Any = None,
+    frame_a: Frame = None,
+    frame_b: Frame = None,
     *,
-    lead: Any,
-    axis: Any = None,
-    start: Any = None,
+    lead: Number,
+    axis: Numbers | None = None,
+    start: Numbers | None = None,
 ) -> Joint:
     """A screw along z: one travel, with a turn for every `lead` (A.1-2, whose last entry is 1).
 
@@ -63,11 +64,11 @@ def Cylindrical(
     name: str,
     body_a: str,
     body_b: str,
-    frame_a: Any = None,
-    frame_b: Any = None,
+    frame_a: Frame = None,
+    frame_b: Frame = None,
     *,
-    axis: Any = None,
-    start: Any = None,
+    axis: Numbers | None = None,
+    start: Numbers | None = None,
 ) -> Joint:
     """An angle about z and a travel along it (A.1-7).
 

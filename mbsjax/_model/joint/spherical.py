@@ -1,11 +1,12 @@
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ... import frames
+from ..._programs.custom_types import Numbers
 from .base import AbstractPair
-from .joint import Joint
+from .joint import Frame, Joint
 
 
 class SphericalPair(AbstractPair):
@@ -48,7 +49,7 @@ class FreePair(AbstractPair):
 
 
 def Spherical(
-    name: str, body_a: str, body_b: str, frame_a: Any = None, frame_b: Any = None, *, start: Any = None
+    name: str, body_a: str, body_b: str, frame_a: Frame = None, frame_b: Frame = None, *, start: Numbers | None = None
 ) -> Joint:
     """A ball joint. It stores Euler parameters (e0, e1, e2, e3); its freedoms are rotations about
     the axes of frame k+, so that, unlike the Euler angles of (A.1-11), no position is singular.
@@ -61,7 +62,9 @@ def Spherical(
     return Joint(name, body_a, body_b, SphericalPair(), frame_a, frame_b, start=start)
 
 
-def Free(name: str, body_a: str, body_b: str, frame_a: Any = None, frame_b: Any = None, *, start: Any = None) -> Joint:
+def Free(
+    name: str, body_a: str, body_b: str, frame_a: Frame = None, frame_b: Frame = None, *, start: Numbers | None = None
+) -> Joint:
     """Six freedoms: Euler parameters as in [`mbsjax.Spherical`][], then the position in frame k-.
 
     For a body of a spatial mechanism that nothing else connects (thesis 2.2.2).

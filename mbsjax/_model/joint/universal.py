@@ -1,10 +1,11 @@
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..._programs.custom_types import Numbers
 from .base import AbstractFlatPair
-from .joint import Joint
+from .joint import Frame, Joint
 
 
 class UniversalPair(AbstractFlatPair):
@@ -24,7 +25,7 @@ class UniversalPair(AbstractFlatPair):
 
 
 def Universal(
-    name: str, body_a: str, body_b: str, frame_a: Any = None, frame_b: Any = None, *, start: Any = None
+    name: str, body_a: str, body_b: str, frame_a: Frame = None, frame_b: Frame = None, *, start: Numbers | None = None
 ) -> Joint:
     """Two angles about crossing, perpendicular axes: z of frame k-, then z of frame k+ (A.1-17).
 

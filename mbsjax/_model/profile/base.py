@@ -12,6 +12,7 @@ from equinox import AbstractVar
 from jaxtyping import Array, Float
 
 from ..._programs.precision import as_float, is_concrete
+from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
 
 
@@ -42,6 +43,8 @@ class Place(NamedTuple):
         """The contact frame: y along the outward normal (2.4.3)."""
         return PlanarFrame(self.position[0], self.position[1], self.angle + jnp.pi)
 
+    __repr__ = by_fields
+
 
 class AbstractElement(eqx.Module):
     """A piece of a boundary. Called with a local coordinate from 0 to 1, it gives a [`mbsjax.Place`][]."""
@@ -49,6 +52,8 @@ class AbstractElement(eqx.Module):
     @abc.abstractmethod
     def __call__(self, s: Float[Array, ""] | float) -> Place:
         """The place with the local coordinate `s`."""
+
+    __repr__ = by_fields
 
 
 class Row(NamedTuple):

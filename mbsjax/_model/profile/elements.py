@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._programs.custom_types import Number, Numbers
 from ..._programs.precision import as_float, is_concrete, known, numpy_of
 from ...frames import check_length
 from .base import AbstractPlain, Row, point_of, positive
@@ -34,7 +35,7 @@ class Point(AbstractPlain):
     start: Float[Array, ""]
     turn: Float[Array, ""]
 
-    def __init__(self, position: Any, normal: Any = (0.0, -1.0), turn: Any = jnp.pi):
+    def __init__(self, position: Numbers, normal: Numbers = (0.0, -1.0), turn: Number = jnp.pi):
         self.position = point_of(position, "the position of a point")
         n = point_of(normal, "the normal of a point")
         check_length(n, "the normal of a point")
@@ -60,7 +61,7 @@ class Line(AbstractPlain):
     start: Float[Array, "2"]
     end: Float[Array, "2"]
 
-    def __init__(self, start: Any, end: Any):
+    def __init__(self, start: Any, end: Numbers):
         self.start = point_of(start, "the start of a line")
         self.end = point_of(end, "the end of a line")
         if is_concrete(self.start, self.end) and not np.any(np.asarray(self.start) != np.asarray(self.end)):
@@ -96,7 +97,7 @@ class Arc(AbstractPlain):
     turn: Float[Array, ""]
     concave: bool = eqx.field(static=True)
 
-    def __init__(self, center: Any, radius: Any, start: Any, turn: Any, *, concave: bool = False):
+    def __init__(self, center: Numbers, radius: Number, start: Any, turn: Number, *, concave: bool = False):
         self.center = point_of(center, "the centre of an arc")
         self.radius = positive(radius, "the radius of an arc")
         self.start = as_float(start, "the start of an arc")
@@ -107,7 +108,13 @@ class Arc(AbstractPlain):
 
     @staticmethod
     def between(
-        start: Any, end: Any, center: Any = None, *, radius: Any = None, concave: bool = False, long: bool = False
+        start: Any,
+        end: Numbers,
+        center: Numbers | None = None,
+        *,
+        radius: Number | None = None,
+        concave: bool = False,
+        long: bool = False,
     ) -> "Arc":
         """The arc from one point to another, about a centre, or with a radius (then the shorter one, unless `long`).
 
@@ -168,7 +175,7 @@ class Circle(AbstractPlain):
     start: Float[Array, ""]
     concave: bool = eqx.field(static=True)
 
-    def __init__(self, center: Any, radius: Any, start: Any = 0.0, *, concave: bool = False):
+    def __init__(self, center: Numbers, radius: Number, start: Any = 0.0, *, concave: bool = False):
         self.center = point_of(center, "the centre of a circle")
         self.radius = positive(radius, "the radius of a circle")
         self.start = as_float(start, "the start of a circle")

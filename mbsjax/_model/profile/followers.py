@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.precision import as_float, is_concrete
+from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame, at
 from .base import AbstractCurve, AbstractElement, positive
 from .elements import Arc, Circle, Line, Point
@@ -54,6 +55,8 @@ class AbstractTip(eqx.Module):
     @abc.abstractmethod
     def element(self, position: Float[Array, "2"]) -> AbstractElement:
         """Its outline about a position in the follower's frame."""
+
+    __repr__ = by_fields
 
 
 class Roller(AbstractTip):
@@ -166,6 +169,8 @@ class AbstractFollower(eqx.Module):
     @abc.abstractmethod
     def element(self) -> AbstractElement:
         """The tip's outline in the follower's own frame."""
+
+    __repr__ = by_fields
 
 
 class Translating(AbstractFollower):

@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Numbers
 from ..._programs.precision import as_float
+from ..._programs.reprs import by_fields
 from .motion_laws import as_law
 
 
@@ -67,6 +68,8 @@ class SplineLaw(eqx.Module):
             y = y * u + powers[..., i]
         return y
 
+    __repr__ = by_fields
+
 
 @functools.cache
 def _pieces(n: int) -> np.ndarray:
@@ -104,3 +107,5 @@ class PolynomialLaw(eqx.Module):
             older, old = old, c + 2 * u * old - older
         series = self.coefficients[0] + u * old - older
         return x**3 * (10 + x * (6 * x - 15)) + (x * (1 - x)) ** 3 * series
+
+    __repr__ = by_fields

@@ -1,12 +1,14 @@
 """The external Geneva drive: slotted wheel, locking disc and pin."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ..._programs.custom_types import Number
 from ..._programs.precision import as_float, is_concrete
+from ..._programs.reprs import by_fields
 from .base import AbstractElement, positive
 from .elements import Arc, Line
 from .profile import Profile
@@ -24,15 +26,17 @@ class Geneva(NamedTuple):
     lock: Profile
     pin: Profile
 
+    __repr__ = by_fields
+
 
 def geneva(
     slots: int,
-    center_distance: Any,
-    pin_radius: Any,
+    center_distance: Number,
+    pin_radius: Number,
     *,
-    clearance: Any = 0.0,
-    lock_radius: Any = None,
-    depth: Any = None,
+    clearance: Number = 0.0,
+    lock_radius: Number | None = None,
+    depth: Number | None = None,
 ) -> Geneva:
     """An external Geneva drive with the crank a = c sin(pi / n), so that the pin enters a slot along its middle: the
     wheel begins and ends its step of 2 pi / n without a shock.

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._programs.custom_types import Number
 from ..._programs.precision import as_float, is_concrete
 from .base import AbstractCurve, AbstractElement, positive
 from .elements import Arc, Line
@@ -72,14 +73,14 @@ class _Tooth(NamedTuple):
 
 
 def involute_gear(
-    module: Any,
+    module: Number,
     teeth: int,
     *,
-    pressure_angle: Any = np.pi / 9,
-    shift: Any = 0.0,
-    backlash: Any = 0.0,
-    addendum: Any = 1.0,
-    dedendum: Any = 1.25,
+    pressure_angle: Number = np.pi / 9,
+    shift: Number = 0.0,
+    backlash: Number = 0.0,
+    addendum: Number = 1.0,
+    dedendum: Number = 1.25,
 ) -> Profile:
     """A spur gear about the origin, the middle of tooth 0 on x.
 
@@ -133,13 +134,13 @@ def involute_gear(
 
 
 def involute_flank(
-    module: Any,
+    module: Number,
     teeth: int,
     *,
-    pressure_angle: Any = np.pi / 9,
-    shift: Any = 0.0,
-    backlash: Any = 0.0,
-    addendum: Any = 1.0,
+    pressure_angle: Number = np.pi / 9,
+    shift: Number = 0.0,
+    backlash: Number = 0.0,
+    addendum: Number = 1.0,
     clockwise: bool = True,
 ) -> Profile:
     """One flank of tooth 0 of an [`mbsjax.involute_gear`][]: the one that looks clockwise, or the other.

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from ..._programs.custom_types import Numbers
 from ..._programs.precision import as_float, is_concrete
+from ..._programs.reprs import by_fields
 from ..._programs.trees import once
 from .base import positive
 
@@ -124,6 +125,8 @@ class Law(eqx.Module):
     def __call__(self, x: Numbers) -> Float[Array, "*n"]:
         return jnp.asarray(self.function(x), float)
 
+    __repr__ = by_fields
+
 
 def as_law(given: Any) -> Any:
     """A motion law by its name, a module as it is, any other function as a `Law`."""
@@ -159,6 +162,8 @@ class Segment(eqx.Module):
     @property
     def dwells(self) -> bool:
         return isinstance(self.law, Law) and self.law.function is dwell
+
+    __repr__ = by_fields
 
 
 def Rise(law: Any, angle: Any, height: Any) -> Segment:
@@ -208,6 +213,8 @@ class SVAJ(NamedTuple):
     velocity: Float[Array, "*n"]
     acceleration: Float[Array, "*n"]
     jerk: Float[Array, "*n"]
+
+    __repr__ = by_fields
 
 
 class Programme(eqx.Module):
@@ -292,6 +299,8 @@ class Programme(eqx.Module):
         theta, speed = as_float(theta, "a cam angle"), as_float(speed, "the speed of a cam")
         return SVAJ(*(d * speed**k for k, d in enumerate(_derivatives(self, theta))))
 
+    __repr__ = by_fields
+
 
 def _sums(values: list[Array]) -> Array:
     return jnp.concatenate([jnp.zeros(1), jnp.cumsum(jnp.stack(values))[:-1]])
@@ -325,6 +334,8 @@ class Peak(NamedTuple):
     at: Float[Array, "*n"]
     value: Float[Array, "*n"]
 
+    __repr__ = by_fields
+
 
 def peak(f: Callable, start: Float[Array, ""] | float, end: Float[Array, ""] | float) -> Peak:
     """The largest value, between two numbers, of each of the functions of which `f` gives the list. Derivatives of
@@ -354,6 +365,8 @@ class PeakFactors(NamedTuple):
     velocity: Float[Array, ""]
     acceleration: Float[Array, ""]
     jerk: Float[Array, ""]
+
+    __repr__ = by_fields
 
 
 def peak_factors(law: Any) -> PeakFactors:

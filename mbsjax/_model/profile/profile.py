@@ -152,7 +152,9 @@ class Profile(eqx.Module):
         drawing.saveas(path)
 
     def __repr__(self) -> str:
-        return f"Profile({' '.join(self.kinds)}, {'closed' if self.closed else 'open'})"
+        kinds = self.kinds
+        told = " ".join(kinds) if len(kinds) <= 12 else f"{' '.join(kinds[:6])} ... {kinds[-1]}, {len(kinds)} elements"
+        return f"Profile({told}, {'closed' if self.closed else 'open'})"
 
 
 @once

@@ -1,10 +1,9 @@
 """Ratchet wheel and pawl."""
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 
+from ..._programs.custom_types import Number
 from ..._programs.precision import as_float, is_concrete
 from .base import AbstractElement, positive
 from .elements import Arc, Line
@@ -12,7 +11,7 @@ from .profile import Profile
 from .shapes import direction
 
 
-def ratchet_wheel(teeth: int, outer_radius: Any, root_radius: Any, *, undercut: Any = 0.0) -> Profile:
+def ratchet_wheel(teeth: int, outer_radius: Number, root_radius: Number, *, undercut: Number = 0.0) -> Profile:
     """A ratchet wheel about the origin. The steep flanks look clockwise: held by a pawl the wheel turns only
     counter-clockwise. The tip of tooth 0 is on x.
 
@@ -56,7 +55,7 @@ def ratchet_wheel(teeth: int, outer_radius: Any, root_radius: Any, *, undercut: 
     return Profile.chain(elements)
 
 
-def pawl(length: Any, nose_radius: Any, hub_radius: Any) -> Profile:
+def pawl(length: Number, nose_radius: Number, hub_radius: Number) -> Profile:
     """A pawl about its pivot, its nose on x: two rounds and their common tangents, so numbers 0 to 3 of the chain are
     nose, upper side, hub, lower side.
 

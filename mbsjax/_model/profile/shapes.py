@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._programs.custom_types import Number, Numbers
 from ..._programs.precision import as_float, is_concrete
 from .base import AbstractElement, point_of, positive
 from .curves import Spline
@@ -18,7 +19,7 @@ from .profile import Profile
 MOST_POINTS = 5000  # of a table: a spline through them is found from as many equations
 
 
-def disc(radius: Any, center: Any = (0.0, 0.0)) -> Profile:
+def disc(radius: Number, center: Numbers = (0.0, 0.0)) -> Profile:
     """A round disc.
 
     !!! Example
@@ -29,7 +30,7 @@ def disc(radius: Any, center: Any = (0.0, 0.0)) -> Profile:
     return Profile.chain([Circle(center, radius)])
 
 
-def bore(radius: Any, center: Any = (0.0, 0.0)) -> Profile:
+def bore(radius: Number, center: Numbers = (0.0, 0.0)) -> Profile:
     """A round hole; its coordinate runs clockwise.
 
     !!! Example
@@ -40,7 +41,7 @@ def bore(radius: Any, center: Any = (0.0, 0.0)) -> Profile:
     return Profile.chain([Circle(center, radius, concave=True)])
 
 
-def eccentric(radius: Any, eccentricity: Any, angle: Any = 0.0) -> Profile:
+def eccentric(radius: Number, eccentricity: Number, angle: Number = 0.0) -> Profile:
     """A round disc that turns about the origin, its centre `eccentricity` away in the direction `angle`.
 
     !!! Example
@@ -52,7 +53,7 @@ def eccentric(radius: Any, eccentricity: Any, angle: Any = 0.0) -> Profile:
     return disc(radius, e * direction(angle))
 
 
-def slot(start: Any, end: Any, width: Any, *, mouth: bool = False) -> Profile:
+def slot(start: Numbers, end: Numbers, width: Number, *, mouth: bool = False) -> Profile:
     """A straight slot with round ends, in a body: the path of a pin of diameter `width` from `start` to `end`.
 
     **Arguments:**
@@ -83,7 +84,12 @@ def slot(start: Any, end: Any, width: Any, *, mouth: bool = False) -> Profile:
 
 
 def polygon(
-    vertices: Any, radius: Any = 0.0, *, hollow: Sequence[int] | None = None, hole: bool = False, frame: Any = None
+    vertices: Numbers,
+    radius: Numbers = 0.0,
+    *,
+    hollow: Sequence[int] | None = None,
+    hole: bool = False,
+    frame: Any = None,
 ) -> Profile:
     """A polygon, its corners rounded.
 
@@ -121,7 +127,8 @@ def polygon(
             raise ValueError(
                 "which corners of a polygon are hollow cannot be seen while its vertices are traced: say `hollow`"
             )
-        (x0, y0), (x1, y1) = ((np.asarray(vertices, float) - np.roll(vertices, k, 0)).T * k for k in (1, -1))
+        corners = np.asarray(vertices, float)
+        (x0, y0), (x1, y1) = ((corners - np.roll(corners, k, 0)).T * k for k in (1, -1))
         hollow = np.flatnonzero(x0 * y1 - y0 * x1 < 0).tolist()
 
     ahead = jnp.roll(v, -1, 0) - v

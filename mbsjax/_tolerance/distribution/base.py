@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.precision import as_float, is_concrete, known, numpy_of
+from ..._programs.reprs import brief, has_numbers
 
 
 class Spread(NamedTuple):
@@ -104,8 +105,10 @@ class AbstractDistribution(eqx.Module):
         return self.spread.scale * self.shape.std
 
     def __repr__(self) -> str:
-        if not is_concrete(self.spread):
+        if not has_numbers(self.spread):
             return f"{type(self).__name__}(traced)"
+        if self.spread.lower.ndim:
+            return brief(self, lower=self.spread.lower, upper=self.spread.upper)
         lower, upper = float(self.spread.lower), float(self.spread.upper)
         limits = f"+-{upper:.6g}" if lower == -upper else f"{lower:+.6g} to {upper:+.6g}"
         more = "".join(f", {x:.6g}" for x in self.parameters)

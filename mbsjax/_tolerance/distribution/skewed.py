@@ -2,7 +2,6 @@
 
 import functools
 import math
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,6 +10,7 @@ import scipy
 from jax.scipy.special import log_ndtr
 from jaxtyping import Array
 
+from ..._programs.custom_types import Number, Numbers
 from .base import SCORES, AbstractDistribution, Spread, place
 
 
@@ -32,7 +32,14 @@ class Beta(AbstractDistribution):
     b: float = eqx.field(static=True)
 
     def __init__(
-        self, tol: Any = None, *, a: Any, b: Any, sigma: Any = None, cpk: Any = None, shift: Any = 0.0
+        self,
+        tol: Numbers | None = None,
+        *,
+        a: Number,
+        b: Number,
+        sigma: Number | None = None,
+        cpk: Number | None = None,
+        shift: Number = 0.0,
     ):  # fmt: skip
         if not (a > 0 and b > 0):
             raise ValueError(f"the exponents of a Beta must be positive, got a = {a!r}, b = {b!r}")
@@ -71,7 +78,14 @@ class Rayleigh(AbstractDistribution):
 
     spread: Spread
 
-    def __init__(self, tol: Any = None, *, sigma: Any = None, cpk: Any = None, shift: Any = 0.0):
+    def __init__(
+        self,
+        tol: Numbers | None = None,
+        *,
+        sigma: Number | None = None,
+        cpk: Number | None = None,
+        shift: Number = 0.0,
+    ):
         self.spread = place(self, tol, sigma, cpk, shift)
 
     @property
@@ -99,7 +113,15 @@ class Weibull(AbstractDistribution):
     spread: Spread
     k: float = eqx.field(static=True)
 
-    def __init__(self, tol: Any = None, *, k: Any, sigma: Any = None, cpk: Any = None, shift: Any = 0.0):
+    def __init__(
+        self,
+        tol: Numbers | None = None,
+        *,
+        k: Number,
+        sigma: Number | None = None,
+        cpk: Number | None = None,
+        shift: Number = 0.0,
+    ):
         if not k > 0:
             raise ValueError(f"the exponent of a Weibull must be positive, got {k!r}")
         self.k = float(k)

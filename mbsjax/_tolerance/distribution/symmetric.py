@@ -1,12 +1,11 @@
 """Distributions about the middle of their limits: normal, truncated normal, uniform, triangular."""
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 from jax.scipy.special import erf, ndtr, ndtri
 from jaxtyping import Array
 
+from ..._programs.custom_types import Number, Numbers
 from .base import AbstractDistribution, Spread, place
 
 
@@ -22,7 +21,14 @@ class Normal(AbstractDistribution):
 
     spread: Spread
 
-    def __init__(self, tol: Any = None, *, sigma: Any = None, cpk: Any = None, shift: Any = 0.0):
+    def __init__(
+        self,
+        tol: Numbers | None = None,
+        *,
+        sigma: Number | None = None,
+        cpk: Number | None = None,
+        shift: Number = 0.0,
+    ):
         self.spread = place(self, tol, sigma, cpk, shift)
 
     @property
@@ -48,7 +54,13 @@ class Truncated(AbstractDistribution):
     cut: float = eqx.field(static=True)
 
     def __init__(
-        self, tol: Any = None, *, at: Any = 3.0, sigma: Any = None, cpk: Any = None, shift: Any = 0.0
+        self,
+        tol: Numbers | None = None,
+        *,
+        at: Number = 3.0,
+        sigma: Number | None = None,
+        cpk: Number | None = None,
+        shift: Number = 0.0,
     ):  # fmt: skip
         if not at > 0:
             raise ValueError(f"a Truncated distribution must be cut at a positive number of sigma, got {at!r}")
@@ -82,7 +94,14 @@ class Uniform(AbstractDistribution):
 
     spread: Spread
 
-    def __init__(self, tol: Any = None, *, sigma: Any = None, cpk: Any = None, shift: Any = 0.0):
+    def __init__(
+        self,
+        tol: Numbers | None = None,
+        *,
+        sigma: Number | None = None,
+        cpk: Number | None = None,
+        shift: Number = 0.0,
+    ):
         self.spread = place(self, tol, sigma, cpk, shift)
 
     @property
@@ -107,7 +126,13 @@ class Triangular(AbstractDistribution):
     mode: float = eqx.field(static=True)
 
     def __init__(
-        self, tol: Any = None, *, mode: Any = 0.0, sigma: Any = None, cpk: Any = None, shift: Any = 0.0
+        self,
+        tol: Numbers | None = None,
+        *,
+        mode: Number = 0.0,
+        sigma: Number | None = None,
+        cpk: Number | None = None,
+        shift: Number = 0.0,
     ):  # fmt: skip
         if not -1 <= mode <= 1:
             raise ValueError(f"the mode of a Triangular must lie between -1 and 1, its limits, got {mode!r}")
