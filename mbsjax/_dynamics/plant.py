@@ -18,8 +18,8 @@ from jaxtyping import Array, Bool, Float, Int
 from .._kinematics.drive import Problem
 from .._kinematics.system import drifting, second
 from .._model.body import Body
+from .._model.contact_laws import AbstractContactLaw
 from .._model.force.base import AbstractForce, Moment
-from .._model.force.contact_laws import AbstractContactLaw
 from .._model.force.load import Load
 from .._model.mechanism import Mechanism
 from .._numerics.groups import AbstractPose, lanewise, one, pick, wide

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._kinematics.assembly import Estimate, close, closing, explain, guess
+from .._kinematics.assembly import explain
 from .._kinematics.contacts import Mode
 from .._kinematics.drive import problem as make_problem
+from .._kinematics.loop_closure import Estimate, close, closing, guess
 from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import Pairing
 from .._numerics.groups import pick

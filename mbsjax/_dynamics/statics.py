@@ -10,8 +10,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._events.results import RESULTS
-from .._kinematics.assembly import close, closing, explain, guess
+from .._kinematics.assembly import explain
 from .._kinematics.drive import problem as make_problem
+from .._kinematics.loop_closure import close, closing, guess
 from .._kinematics.motion import Motion, kinematics
 from .._kinematics.track import Configuration
 from .._model.mechanism import Mechanism

@@ -12,8 +12,8 @@ from .._model.mechanism import Mechanism
 from .._numerics.linalg import Echelon, echelon
 from .._programs.precision import is_concrete
 from .._programs.trees import once
-from .assembly import close, closing, guess, search
 from .drive import Problem, problem as make_problem
+from .loop_closure import close, closing, guess, search
 
 
 class Partition(NamedTuple):

@@ -18,10 +18,11 @@ from .._numerics.linalg import determinant, least_squares
 from .._programs.batch import lane_by_lane, single
 from .._programs.precision import as_float, is_concrete, known
 from .._programs.trees import frozen, once
-from .assembly import Estimate, close, closing, explain, guess
+from .assembly import explain
 from .contacts import Mode
 from .continuation import CODES, follow
 from .drive import Problem, lock_date, problem as make_problem, root
+from .loop_closure import Estimate, close, closing, guess
 from .mobility import check_drivers, spare_freedoms
 from .modes import EVENTS, start_mode
 from .replay import Events, told

@@ -14,7 +14,7 @@ from ..._programs.custom_types import Matrix4
 from ..._programs.precision import as_float, is_concrete
 from ..._programs.trees import once
 from ...frames import PlanarFrame
-from ..force.contact_laws import AbstractContactLaw
+from ..contact_laws import AbstractContactLaw
 from ..profile.closest_pair import closest, element_pairs
 from ..profile.profile import Profile
 from .joint import check_name

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..._programs.precision import as_float, is_concrete
+from .._programs.precision import as_float, is_concrete
 
 
 class AbstractContactLaw(eqx.Module):
