@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._kinematics.drive import Problem
-from .._kinematics.system import drifting, second
+from .._kinematics.equations import loop_rates, loops_and_gauges
 from .._model.body import Body
 from .._model.contact_laws import AbstractContactLaw
 from .._model.force.base import AbstractForce, Moment
@@ -24,6 +24,7 @@ from .._model.force.load import Load
 from .._model.mechanism import Mechanism
 from .._numerics.groups import AbstractPose, lanewise, one, pick, wide
 from .._numerics.linalg import saddle, shortest, symmetric
+from .._numerics.rates import derivatives_at_zero, moving_pose
 from .._programs.precision import numpy_of
 from .._programs.trees import Function, as_function, once
 from .inertia import AbstractInertia, inertia, turned
@@ -150,7 +151,7 @@ class Plant(eqx.Module):
         """A position as it is without its contacts, and the chords of the loops."""
         problem, system = self.problem, self.problem.system
         X, phi, S = system.placed(q)
-        r, C, chords = system.equations(X, phi, S, problem.targets(t))
+        r, C, chords = loops_and_gauges(system, X, phi, S, problem.targets(t))
         drift = jnp.zeros_like(r)
         if problem.gauges:
             drift = jnp.concatenate([drift[: len(r) - len(problem.gauges)], problem.drift(t)])
@@ -228,7 +229,7 @@ class Plant(eqx.Module):
         """Velocities and accelerations of the driven coordinates."""
         if not self.problem.columns:
             return jnp.zeros((0, *t.shape)), jnp.zeros((0, *t.shape))
-        return second(lambda s: self.problem.prescribed(t + s))[1:]
+        return derivatives_at_zero(lambda s: self.problem.prescribed(t + s))[1:]
 
     def moment(self, t: Array, q: Array, v: Array, X: AbstractPose, S: Array) -> Moment:
         system = self.problem.system
@@ -295,7 +296,7 @@ class Plant(eqx.Module):
         S_dot = system.twist_rates(q, frame.X, frame.S, v, V)
         A = jnp.sum(paths * (S_dot * v)[:, None], 2)
         # the second rates of the constraints, where nothing is accelerated
-        curves = [system.loop_rates(chords, S_dot * v), *self._gauge_curves(t, frame.X, V, A)]
+        curves = [loop_rates(system, chords, S_dot * v), *self._gauge_curves(t, frame.X, V, A)]
         bends = jnp.zeros((0, *t.shape))
         rigid = np.flatnonzero(self.rigid)
         if self.laws:
@@ -341,12 +342,12 @@ class Plant(eqx.Module):
         problem, system, found = self.problem, self.problem.system, []
         if not problem.gauges:
             return found
-        aims = second(lambda s: jnp.stack([x for _, x in problem.targets(t + s)]))
+        aims = derivatives_at_zero(lambda s: jnp.stack([x for _, x in problem.targets(t + s)]))
 
         def curve(gauge: Any, aim: tuple, moving: list) -> Array:
-            (x, rate, gain), paths = aim, [drifting(*each) for each in moving]
+            (x, rate, gain), paths = aim, [moving_pose(*each) for each in moving]
             later = lambda s: gauge.residual(x + (rate + gain * s / 2) * s, *(at(s) for at in paths))
-            return second(later)[2][None]
+            return derivatives_at_zero(later)[2][None]
 
         for k, i in enumerate(problem.gauges):
             numbers = [system.layout.body_numbers[name] for name in system.layout.gauge_bodies[i]]

@@ -13,9 +13,9 @@ from .._kinematics.drive import Problem
 from .._kinematics.modes import EVENTS
 from .._kinematics.replay import Event
 from .._kinematics.run import AbstractRun
-from .._kinematics.system import second
 from .._model.mechanism import Mechanism
 from .._numerics.groups import AbstractPose
+from .._numerics.rates import derivatives_at_zero
 from .._programs.batch import AbstractBatch, lane_by_lane, single
 from .._programs.precision import is_concrete
 from .._programs.trees import frozen, once
@@ -217,7 +217,7 @@ def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Arr
     """For each two neighboring outputs, and a part of the way between them: 1, or -1 beyond a singular position."""
 
     def along(q: Array, v: Array, a: Array) -> Any:
-        return second(lambda s: problem.system.retract(q, v * s + a * s * s / 2))
+        return derivatives_at_zero(lambda s: problem.system.retract(q, v * s + a * s * s / 2))
 
     def one(t: Array, h: Array, ends: tuple, x: Array) -> Array:
         (q0, v0, a0), (q1, v1, a1) = ([y * h**k for k, y in enumerate(end)] for end in ends)

@@ -15,6 +15,7 @@ from .._numerics.groups import lanewise, pick
 from .._numerics.linalg import least_squares
 from .._programs.precision import as_float
 from .._programs.trees import as_function, frozen
+from . import equations
 from .contacts import Mode
 from .system import System, Targets, Turns, system
 
@@ -125,7 +126,7 @@ class Problem(eqx.Module):
         self, q: Float[Array, "nq *lanes"], t: Float[Array, "*lanes"], afar: bool = False
     ) -> Float[Array, "m *lanes"]:
         """What the loops, gauges and contacts lack, scaled."""
-        return self.system.residual(self.place(q, t), self.targets(t), self.mode, afar) / self.row_sizes
+        return equations.residual(self.system, self.place(q, t), self.targets(t), self.mode, afar) / self.row_sizes
 
     def linearise(
         self, q: Float[Array, "nq *lanes"], t: Float[Array, "*lanes"], turns: Turns | None = None, afar: bool = False
@@ -133,7 +134,7 @@ class Problem(eqx.Module):
         """The residual, its derivative in the unknowns, and its derivative in time. Where `turns` are given,
         q is one that was put in place."""
         q = self.place(q, t) if turns is None else q
-        r, J = self.system.linearise(q, self.targets(t), self.mode, turns, afar)
+        r, J = equations.linearise(self.system, q, self.targets(t), self.mode, turns, afar)
         in_time = jnp.zeros_like(r)
         if self.columns:
             in_time = jnp.sum(pick(J, np.array(self.columns), 1) * self.speeds(t)[None], 1)
@@ -151,7 +152,7 @@ class Problem(eqx.Module):
 
     def second_rate(self, q: Array, v: Array, a: Array, t: Float[Array, ""]) -> Float[Array, " m"]:
         """The second rate in time of `residual`, where the freedoms move with v and a."""
-        rows = self.system.second_rate(q, v, a, lambda s: self.targets(t + s), self.mode)
+        rows = equations.second_rate(self.system, q, v, a, lambda s: self.targets(t + s), self.mode)
         return rows / self.row_sizes
 
     def drift(self, t: Float[Array, "*lanes"]) -> Float[Array, "ng *lanes"]:

@@ -13,6 +13,7 @@ from .._numerics.linalg import Echelon, echelon
 from .._programs.precision import is_concrete
 from .._programs.trees import once
 from .drive import Problem, problem as make_problem
+from .equations import linearise
 from .loop_closure import close, closing, guess, search
 
 
@@ -201,7 +202,7 @@ def _echelon(problem: Problem, q: Array) -> Echelon:
 @once
 def _jacobian(problem: Problem, q: Array, t: Array) -> Array:
     """The Jacobian of all loops and all gauges that have a value or a driver, in all freedoms; scaled."""
-    _, J = problem.system.linearise(q, problem.targets(t))
+    _, J = linearise(problem.system, q, problem.targets(t))
     return J * problem.system.column_sizes() / problem.row_sizes[:, None]
 
 

@@ -15,6 +15,7 @@ from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import Pairing
 from .._numerics.groups import SE2
 from .._numerics.linalg import determinant, least_squares
+from .._numerics.rates import derivatives_at_zero
 from .._programs.batch import lane_by_lane, single
 from .._programs.precision import as_float, is_concrete, known
 from .._programs.trees import frozen, once
@@ -28,7 +29,6 @@ from .modes import EVENTS, start_mode
 from .replay import Events, told
 from .run import AbstractRun
 from .start import around, check_start, overlapping
-from .system import second
 from .track import ContactReader, ContactTrack
 
 
@@ -292,7 +292,7 @@ def _elements(mode: Mode, contact: Array) -> Array:
 def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
     """Velocities and accelerations of all freedoms, and the residual (Haug 3.6)."""
     r, J, in_time = problem.linearise(q, t)
-    _, driven_v, driven_a = second(lambda s: problem.prescribed(t + s))
+    _, driven_v, driven_a = derivatives_at_zero(lambda s: problem.prescribed(t + s))
     solve = least_squares(J, refine=1)
     v = problem.spread(-solve(in_time[:, None])[:, 0], driven_v)
     a = problem.spread(jnp.zeros(len(problem.unknown)), driven_a)

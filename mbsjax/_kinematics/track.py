@@ -12,11 +12,12 @@ from .. import frames
 from .._model.gauge import AbstractGauge, to_dim
 from .._model.mechanism import Mechanism, unknown
 from .._numerics.groups import SE2, AbstractPose, one
+from .._numerics.rates import derivatives_at_zero, moving_pose
 from .._programs.batch import AbstractBatch, lane_by_lane
 from .._programs.precision import as_float
 from .._programs.trees import once
 from .contacts import Mode
-from .system import System, drifting, second, system
+from .system import System, system
 
 
 class Track(NamedTuple):
@@ -105,8 +106,8 @@ class PointReader(AbstractReader):
 
     def track(self, q: Array, v: Array, a: Array) -> Track:
         X, V, A = self.body.moving(q, v, a)
-        place, at = to_dim(self.place, X), drifting(X, V, A)
-        return Track(*second(lambda s: at(s).apply(place)))
+        place, at = to_dim(self.place, X), moving_pose(X, V, A)
+        return Track(*derivatives_at_zero(lambda s: at(s).apply(place)))
 
 
 class GaugeReader(AbstractReader):
@@ -123,8 +124,8 @@ class GaugeReader(AbstractReader):
         return self.gauge.measure(*(body(q) for body in self.bodies))
 
     def track(self, q: Array, v: Array, a: Array) -> Track:
-        paths = [drifting(*body.moving(q, v, a)) for body in self.bodies]
-        return Track(*second(lambda s: self.gauge.measure(*(at(s) for at in paths))))
+        paths = [moving_pose(*body.moving(q, v, a)) for body in self.bodies]
+        return Track(*derivatives_at_zero(lambda s: self.gauge.measure(*(at(s) for at in paths))))
 
 
 def check_readable(mech: Mechanism, name: str) -> None:
@@ -214,7 +215,7 @@ class ContactReader(eqx.Module):
         k, touch = self.number, self.system.touch(self.number)
         poses, *twists = zip(*(body.moving(q, v, a) for body in self.bodies))
         moving = list(zip(touch.planes(*poses), *twists))
-        paths = [drifting(*each) for each in moving]
+        paths = [moving_pose(*each) for each in moving]
         near, on = touch.closest(touch.relative(*(P for P, _, _ in moving))), mode.active[k]
         pairs = zip((mode.e1, mode.e2, mode.s1, mode.s2), near)
         e1, e2, s1, s2 = (jnp.where(on, mine[k], there) for mine, there in pairs)
@@ -223,7 +224,7 @@ class ContactReader(eqx.Module):
             found = touch.meet(touch.relative(*(at(s) for at in paths)), e1, e2, s1, s2)
             return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap])
 
-        value, rate, second_rate = second(coordinates)
+        value, rate, second_rate = derivatives_at_zero(coordinates)
         apart = ~on & ~jnp.isfinite(near.gap)
         value = jnp.where(apart, jnp.stack([jnp.nan, jnp.nan, jnp.inf]), value)
         place = touch.A.place(e1, value[0] - e1)
