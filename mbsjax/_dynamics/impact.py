@@ -182,7 +182,7 @@ def happen(
     kept = stance.on & (~part | (after <= still)) & ~(me & shifts)
     on_impact = jnp.where(rigid, closed | kept, stance.on)
 
-    further, possible = system.further(frame.planes, stance.where, w)
+    further, possible = system.next_elements(frame.planes, stance.where, w)
     goes_on = (w >= 1) & (w <= 4) & possible[k]
     opens = (w == 5) | ((w >= 1) & (w <= 4) & ~possible[k])
     soft = closing & ~rigid[k]

@@ -138,7 +138,7 @@ def guards(plant: Plant, t: Array, now: Instant, stance: Stance, apart: Array) -
     if plant.laws:
         rigid = plant.rigid.reshape(-1, *(1,) * t.ndim)
         where = (stance.e1, stance.e2, *frame.spots)
-        near, ends, places, there, apart = system.sights(frame.planes, where, stance.on, apart)
+        near, ends, places, there, apart = system.proximity(frame.planes, where, stance.on, apart)
         there = (*there, near)
         seen = (jnp.abs(near) < 1e3 * system.size) & (rigid | ~stance.on)
         near = jnp.where(seen, near / system.size, 1.0)
@@ -207,8 +207,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
 
     paths = wide(system.layout.paths, lanes)
     if c:
-        along, rounds = system.finest
-        around = system.around
+        along, rounds = system.feature_sizes
+        around = system.bounding_circles
     is_gap, is_force = column(gap_guards), column(force_guards)
     owners = np.append(np.repeat(np.arange(c), GUARDS), np.full(count - GUARDS * c, c))
 
@@ -299,7 +299,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         leaps = jnp.zeros_like(keep)
         if c:
             V, A = (jnp.sum(paths * (now.frame.S * x)[:, None], 2) for x in (now.v, now.a))
-            passing, onward = (system.passing(now.frame.planes, x, around) for x in (V, A))
+            passing, onward = (system.gap_rate_bounds(now.frame.planes, x, around) for x in (V, A))
             # a gap that is deeper than bodies can come within the bracket was not closed there: chords lead nowhere
             depth = 2 * (passing + onward * (hi - lo)) * (hi - lo) / system.size
             leaps = crossed & is_gap & (-g_hi > of_guard(depth, jnp.inf) + _JUMP)
@@ -495,7 +495,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     there = (*stance0.where, stance0.s1)
     resting = _resting(plant, t0)
     state = _State(
-        t0, q0, p0, resting, jnp.zeros_like(y0), stance0, there, system.pairs_apart(t0.shape), nothing, nothing > 0,
+        t0, q0, p0, resting, jnp.zeros_like(y0), stance0, there, system.no_pairs_apart(t0.shape), nothing, nothing > 0,
         jnp.zeros((c, *t0.shape), bool), ~no, h0, h0, jnp.zeros_like(t0), jnp.full_like(t0, jnp.inf),
         nothing, nothing, none, jnp.zeros_like(t0), jnp.full((c, *t0.shape), -jnp.inf), jnp.zeros((c, *t0.shape)),
         none, no, none, none, none, none, span <= 0,

@@ -119,7 +119,7 @@ class Plant(eqx.Module):
         loops = np.repeat(layout.loops != 0, layout.group.rows, 0)
         paths = lambda names: layout.paths[[layout.body_numbers[name] for name in names]]
         gauges = [paths(layout.gauge_bodies[i]).any(0) for i in problem.gauges]
-        contacts = [np.diff(paths(layout.touch_bodies[k]), axis=0)[0] != 0 for k in np.flatnonzero(self.rigid)]
+        contacts = [np.diff(paths(layout.contact_bodies[k]), axis=0)[0] != 0 for k in np.flatnonzero(self.rigid)]
         rows = np.concatenate([loops, np.reshape([*gauges, *contacts], (-1, loops.shape[1])).astype(bool)])
         return inertia[np.ix_(problem.unknown, problem.unknown)], rows[:, problem.unknown]
 
@@ -150,7 +150,7 @@ class Plant(eqx.Module):
     def _placed(self, q: Array, t: Array) -> tuple[Frame, Any]:
         """A position as it is without its contacts, and the chords of the loops."""
         problem, system = self.problem, self.problem.system
-        X, phi, S = system.placed(q)
+        X, phi, S = system.poses_and_twists(q)
         r, C, chords = loops_and_gauges(system, X, phi, S, problem.targets(t))
         drift = jnp.zeros_like(r)
         if problem.gauges:
@@ -165,7 +165,7 @@ class Plant(eqx.Module):
         """The position with its contacts."""
         rigid = np.flatnonzero(self.rigid)
         on = pick(stance.on, rigid)
-        slopes = self.problem.system.slopes(wrenches, frame.S)
+        slopes = self.problem.system.gap_jacobian(wrenches, frame.S)
         return frame._replace(
             C=jnp.concatenate([frame.C, jnp.where(on[:, None], pick(slopes, rigid), 0.0)]),
             drift=jnp.concatenate([frame.drift, jnp.zeros_like(on, frame.drift.dtype)]),
@@ -182,7 +182,7 @@ class Plant(eqx.Module):
             return frame
         m = self.problem.system.row_sizes(self.problem.gauges).shape[0]
         bare = frame._replace(C=frame.C[:m], drift=frame.drift[:m], residual=frame.residual[:m])
-        return self._held(bare, stance, *self.problem.system.wrenches(frame.planes, stance))
+        return self._held(bare, stance, *self.problem.system.contact_wrenches(frame.planes, stance))
 
     def frame(self, q: Array, t: Array, stance: Stance) -> Frame:
         """A position."""
@@ -285,7 +285,9 @@ class Plant(eqx.Module):
         frame, chords = self._placed(q, t)
         carried: Any = None
         if self.laws:
-            wrenches, carried, met = jax.linearize(lambda P: system.wrenches(P, stance), frame.planes, has_aux=True)
+            wrenches, carried, met = jax.linearize(
+                lambda P: system.contact_wrenches(P, stance), frame.planes, has_aux=True
+            )
             frame = self._held(frame, stance, wrenches, met)
         solve = self.solver(frame, stance)
         v = self.velocity(frame, solve, p, t)
@@ -300,7 +302,7 @@ class Plant(eqx.Module):
         bends = jnp.zeros((0, *t.shape))
         rigid = np.flatnonzero(self.rigid)
         if self.laws:
-            (V_a, V_b), (A_a, A_b) = (system.at_contacts(x) for x in (V, A))
+            (V_a, V_b), (A_a, A_b) = (system.contact_twists(x) for x in (V, A))
             moving = lambda P, V: lanewise(jax.vmap(lambda P, V: P.carried(V)), lanes)(P, V)
             turning = carried((moving(frame.planes[0], V_a), moving(frame.planes[1], V_b)))
             bends = jnp.sum(turning * (V_b - V_a) + wrenches * (A_b - A_a), 1)
@@ -375,7 +377,7 @@ class Plant(eqx.Module):
         system, driven = self.problem.system, np.array(self.problem.columns, dtype=int)
         v_d, a_d = self.driven(t)
         v = self.spread(jnp.zeros(len(self.problem.unknown)), v_d)
-        twists = lambda s: system.placed(system.retract(frame.q, s * v))[2]
+        twists = lambda s: system.poses_and_twists(system.retract(frame.q, s * v))[2]
         S_dot = jax.jvp(twists, (jnp.zeros(()),), (jnp.ones(()),))[1]
         paths = system.layout.paths
         V, A = (jnp.sum(paths * (x * v)[:, None], 2) for x in (frame.S, S_dot))
@@ -446,7 +448,7 @@ def some_moment(plant: Plant) -> Moment:
     """A moment as forces and triggers of this plant will see it, where all coordinates are zero."""
     system, t = plant.problem.system, jnp.zeros(())
     q = jnp.zeros(sum(system.layout.n_stored))
-    X, _, S = system.placed(q)
+    X, _, S = system.poses_and_twists(q)
     return plant.moment(t, q, jnp.zeros(len(plant.names[0])), X, S)
 
 

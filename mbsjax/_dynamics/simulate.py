@@ -15,9 +15,9 @@ from .._events.results import RESULTS
 from .._events.trigger import Trigger
 from .._kinematics.drive import problem as make_problem
 from .._kinematics.modes import EVENTS
-from .._kinematics.start import around, check_start, overlapping
+from .._kinematics.start import check_start, closest_pairs_and_poses, overlapping
 from .._model.mechanism import Mechanism
-from .._model.profile.closest_pair import Pairing
+from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import SE2
 from .._numerics.stepper import Chord
 from .._programs.precision import as_float, is_concrete, numpy_of
@@ -175,7 +175,7 @@ class _Opening(NamedTuple):
     units: Array  # and what one unit of them weighs
     given: Frame  # the position as it was given,
     rate: Array  # and how fast the constraints would be left
-    around: tuple[Pairing, SE2] | None  # what is around the contacts,
+    around: tuple[ClosestPair, SE2] | None  # what is around the contacts,
     clear: Array  # and whether they are open
 
 
@@ -183,7 +183,7 @@ class _Opening(NamedTuple):
 def _opening(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> _Opening:
     system, t = plant.problem.system, state0.t
     plant_, q_ = frozen((plant, state0.q))
-    near = around(plant_.problem.system, q_) if plant.laws else None
+    near = closest_pairs_and_poses(plant_.problem.system, q_) if plant.laws else None
     stance = first_stance(plant_, active, q_, None if near is None else near[0])
     clear = jnp.ones((), bool)
     if near is not None:

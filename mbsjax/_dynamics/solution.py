@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._events.results import RESULTS
-from .._kinematics.contacts import Touch, lifted
+from .._kinematics.contacts import ContactGeometry, lifted
 from .._kinematics.drive import Problem
 from .._kinematics.modes import EVENTS
 from .._kinematics.replay import Event
@@ -235,7 +235,7 @@ def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Arr
 @once
 def _located(plant: Plant, q: Array, held: Stance) -> Stance:
     system = plant.problem.system
-    return jax.vmap(lambda q, stance: system.located(system.planes(system.poses(q)), stance))(q, held)
+    return jax.vmap(lambda q, stance: system.locate_contacts(system.planes(system.poses(q)), stance))(q, held)
 
 
 @once
@@ -252,16 +252,18 @@ def _momentum(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance) -> Ar
 def _contacts(plant: Plant, ts: Array, q: Array, v: Array, stance: Stance, press: Array) -> ContactForce:
     system = plant.problem.system
 
-    def place(touch: Touch, plane: AbstractPose, other: AbstractPose, e1: Array, e2: Array, *s: Array) -> tuple:
-        found = touch.meet(touch.relative(plane, other), e1, e2, *s)
-        at = touch.A.place(e1, found.s1)
+    def place(
+        contact: ContactGeometry, plane: AbstractPose, other: AbstractPose, e1: Array, e2: Array, *s: Array
+    ) -> tuple:
+        found = contact.common_normal(contact.relative(plane, other), e1, e2, *s)
+        at = contact.A.place(e1, found.s1)
         point, normal = (lifted(plane, x) for x in (at.position, at.normal))
         return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap]), plane.apply(point), plane.rotate(normal)
 
     def one(t: Array, q: Array, v: Array, stance: Stance) -> tuple:
         frame = plant.frame(q, t, stance)
-        coordinates, point, normal = system.each_touch(place, *frame.planes, *stance.where)
-        there = stance.on | jnp.isfinite(system.nearest(frame.planes).gap)  # else there is no common normal
+        coordinates, point, normal = system.each_contact(place, *frame.planes, *stance.where)
+        there = stance.on | jnp.isfinite(system.closest_pairs(frame.planes).gap)  # else there is no common normal
         coordinates = coordinates.at[:, 2].set(jnp.where(there, coordinates[:, 2], jnp.inf))
         return coordinates, frame.slopes @ v, plant.static_press(t, frame, stance), point, normal
 

@@ -13,7 +13,7 @@ from .._kinematics.contacts import Mode
 from .._kinematics.drive import problem as make_problem
 from .._kinematics.loop_closure import Estimate, close, closing, guess
 from .._model.mechanism import Mechanism
-from .._model.profile.closest_pair import Pairing
+from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import pick
 from .._numerics.linalg import saddle
 from .._programs.precision import as_float, is_concrete
@@ -117,7 +117,7 @@ def _by_joint(mech: Mechanism, q: Array) -> dict[str, Array]:
 
 
 @once
-def first_stance(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing | None = None) -> Stance:
+def first_stance(plant: Plant, active: tuple[bool, ...], q: Array, near: ClosestPair | None = None) -> Stance:
     """The contacts that are active from the start, and where all of them are, if their closest elements are not known
     yet; switches are not looked at."""
     system, c = plant.problem.system, len(plant.laws)
@@ -127,7 +127,7 @@ def first_stance(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing
         none = jnp.zeros(0, int)
         return Stance(none > 0, none, none, zero, zero, zero, jnp.ones(n))
     if near is None:
-        near = system.nearest(system.planes(system.poses(q)))
+        near = system.closest_pairs(system.planes(system.poses(q)))
     on = jnp.where(plant.rigid, jnp.asarray(active), near.gap < 0)
     return Stance(on, near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1), zero, jnp.ones(n))
 

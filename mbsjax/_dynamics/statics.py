@@ -267,10 +267,10 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
         """Where the contacts are."""
         if not c:
             return stance
-        return system.located(system.planes(system.poses(q)), stance)
+        return system.locate_contacts(system.planes(system.poses(q)), stance)
 
     def gaps(q: Array, stance: Stance) -> Array:
-        return jnp.where(stance.on | ~plant.rigid, jnp.inf, system.nearest(system.planes(system.poses(q))).gap)
+        return jnp.where(stance.on | ~plant.rigid, jnp.inf, system.closest_pairs(system.planes(system.poses(q))).gap)
 
     def step(state):
         q, stance, k, _, _ = state

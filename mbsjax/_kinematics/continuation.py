@@ -146,8 +146,8 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
 
     finest, around = jnp.zeros(()), (jnp.zeros(()), jnp.zeros(()))
     if problem.mode is not None:
-        finest, _ = problem.system.finest
-        around = problem.system.around
+        finest, _ = problem.system.feature_sizes
+        around = problem.system.bounding_circles
 
     def newton(problem: Problem, q: Array, turns: Turns, t: Array) -> tuple[Array, Array, Array, Array]:
         """The correction of the position, the velocity, and the Jacobian there, as far as it can be singular; and what
@@ -240,7 +240,7 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         X = system.poses(q)
         V = jnp.sum(wide(system.layout.paths, closed.ndim) * (system.twists(q, X) * v)[:, None], 2)
         room = jnp.maximum(g[:, 0] * system.size, finest)
-        return jnp.min(room / jnp.maximum(system.passing(system.planes(X), V, around), 1e-300), 0)
+        return jnp.min(room / jnp.maximum(system.gap_rate_bounds(system.planes(X), V, around), 1e-300), 0)
 
     def look(s: _State, now: Problem, y: Array, v: Array, done: Array) -> tuple[_Watch, Array, Array]:
         """The guards at a position that was found: whether it may be accepted, and if not, after which
@@ -426,7 +426,7 @@ def _first_sight(problem: Problem, mode: Mode, q: Array, none: Array) -> _Watch:
     row = Log(jnp.full(lanes, jnp.inf), q, none, mode, mode, none, none, none)
     zero, no = jnp.zeros(lanes), jnp.zeros(lanes, bool)
     near = (mode.e1, mode.e2, mode.s1, mode.s2)
-    apart, never = problem.system.pairs_apart(lanes), zero + jnp.inf
+    apart, never = problem.system.no_pairs_apart(lanes), zero + jnp.inf
     return _Watch(
         mode, nothing, nothing, near, apart, never, nothing > 0, never, nothing, none, zero, no, none, no, row
     )

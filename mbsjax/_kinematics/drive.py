@@ -66,7 +66,7 @@ class Problem(eqx.Module):
         """The same with every contact on the elements that are closest where the coordinates are q."""
         if self.mode is None:
             return self
-        found = self.system.nearest(self.system.planes(self.system.poses(q)))
+        found = self.system.closest_pairs(self.system.planes(self.system.poses(q)))
         return self.within(self.mode._replace(e1=found.e1, e2=found.e2, s1=found.s1, s2=found.s2))
 
     @property

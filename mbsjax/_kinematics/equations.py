@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from .._model.gauge import AbstractGauge
 from .._numerics.groups import AbstractPose, expand, lanewise, one, part, take, wide
 from .._numerics.rates import derivatives_at_zero, moving_pose
-from .contacts import Mode, Touch
+from .contacts import ContactGeometry, Mode
 from .layout import Layout
 from .system import System, Targets, Turns
 
@@ -56,8 +56,8 @@ def linearise(
     S = system.twists(q, X)
     residuals, rows, _ = loops_and_gauges(system, X, phi, S, targets, afar)
     if mode is not None:
-        wrenches, (_, _, gaps) = system.wrenches(system.planes(X), mode)
-        slopes = system.slopes(wrenches, S)
+        wrenches, (_, _, gaps) = system.contact_wrenches(system.planes(X), mode)
+        slopes = system.gap_jacobian(wrenches, S)
         unit = (wide(np.arange(S.shape[1]), q.ndim - 1)[None] == mode.rests[:, None]).astype(q.dtype)
         residuals = jnp.concatenate([residuals, _owned(mode, gaps, system.resting(q, mode) - mode.held)])
         rows = jnp.concatenate([rows, _owned(mode, slopes, unit)])
@@ -131,11 +131,11 @@ def second_rate(
 
         rows.append(derivatives_at_zero(later)[2][None])
     if mode is not None:
-        moves = [_movement(layout, pair, X, V, A) for pair in layout.touch_bodies]
+        moves = [_movement(layout, pair, X, V, A) for pair in layout.contact_bodies]
         twists: list[Array] = []
         for side in (0, 1):
             twists += [jnp.stack([m[side][1] for m in moves]), jnp.stack([m[side][2] for m in moves])]
-        rates = system.each_touch(_second_gap_rate, *system.planes(X), *twists, mode.e1, mode.e2, mode.s1, mode.s2)
+        rates = system.each_contact(_second_gap_rate, *system.planes(X), *twists, mode.e1, mode.e2, mode.s1, mode.s2)
         rows.append(_owned(mode, rates, a[mode.rests]))
     return jnp.concatenate(rows) if rows else jnp.zeros(0)
 
@@ -149,10 +149,17 @@ def _movement(
 
 
 def _second_gap_rate(
-    touch: Touch, P_a: AbstractPose, P_b: AbstractPose, V_a: Array, A_a: Array, V_b: Array, A_b: Array, *where: Array
+    contact: ContactGeometry,
+    P_a: AbstractPose,
+    P_b: AbstractPose,
+    V_a: Array,
+    A_a: Array,
+    V_b: Array,
+    A_b: Array,
+    *where: Array,
 ) -> Array:
     first, other = moving_pose(P_a, V_a, A_a), moving_pose(P_b, V_b, A_b)
-    return derivatives_at_zero(lambda s: touch.meet(touch.relative(first(s), other(s)), *where).gap)[2]
+    return derivatives_at_zero(lambda s: contact.common_normal(contact.relative(first(s), other(s)), *where).gap)[2]
 
 
 def _gauge_slopes(gauge: AbstractGauge, target: Array, *poses: AbstractPose) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from .._model.joint.revolute import RevolutePair
 from .._model.mechanism import Mechanism
 from .._model.topology import Topology
 from .._numerics.groups import SE2, SE3, AbstractPose
-from .contacts import Touch
+from .contacts import ContactGeometry
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class Layout:
     n_free: tuple[int, ...]
     lengths: tuple[bool, ...]  # for each freedom
     gauge_bodies: tuple[tuple[str, ...], ...]
-    touch_bodies: tuple[tuple[str, str], ...]  # of the contacts
-    touch_kinds: tuple[tuple[int, ...], ...]  # numbers of the contacts whose profiles share their structure
+    contact_bodies: tuple[tuple[str, str], ...]  # of the contacts
+    contact_kinds: tuple[tuple[int, ...], ...]  # numbers of the contacts whose profiles share their structure
     holds: tuple[str, ...]
     moves: tuple[int, ...]  # the freedom that each contact is to move; -1 if that is left open
     slots: tuple[int, ...]  # where each freedom is stored; -1 if it is not
@@ -110,10 +110,10 @@ class Layout:
         return -self.topology.loops[:, self.owner].astype(float)
 
     @cached_property
-    def touch_numbers(self) -> np.ndarray:
+    def contact_body_numbers(self) -> np.ndarray:
         """The numbers of the first bodies of all contacts, and of the second."""
         return (
-            np.array([[self.body_numbers[name] for name in pair] for pair in self.touch_bodies], int).reshape(-1, 2).T
+            np.array([[self.body_numbers[name] for name in pair] for pair in self.contact_bodies], int).reshape(-1, 2).T
         )
 
     @cached_property
@@ -127,7 +127,7 @@ class Layout:
         return self.topology.paths[np.argsort(self._renumber)][:, self.owner].astype(float)
 
 
-def layout(mech: Mechanism, touches: tuple[Touch, ...] = ()) -> Layout:
+def layout(mech: Mechanism, contacts: tuple[ContactGeometry, ...] = ()) -> Layout:
     """The static side of a mechanism."""
     kinds: dict[object, list[int]] = {}
     for i in (*mech.topology.tree, *mech.topology.chords):  # in the order of the walk: one kind needs no sorting then
@@ -141,8 +141,8 @@ def layout(mech: Mechanism, touches: tuple[Touch, ...] = ()) -> Layout:
         n_free=tuple(len(j.pair.coordinates) for j in mech.joints),
         lengths=tuple(x for j in mech.joints for x in j.pair.lengths),
         gauge_bodies=tuple(g.bodies for g in mech.gauges),
-        touch_bodies=tuple((c.body_a, c.body_b) for c in mech.contacts),
-        touch_kinds=tuple(_touch_kinds(touches).values()),
+        contact_bodies=tuple((c.body_a, c.body_b) for c in mech.contacts),
+        contact_kinds=tuple(_contact_kinds(contacts).values()),
         holds=tuple(c.hold for c in mech.contacts),
         moves=tuple(-1 if c.moves is None else mech.coordinates.index(c.moves) for c in mech.contacts),
         slots=_slots(mech),
@@ -158,9 +158,9 @@ def _slots(mech: Mechanism) -> tuple[int, ...]:
     return tuple(slots)
 
 
-def _touch_kinds(touches: tuple[Touch, ...]) -> dict[object, tuple[int, ...]]:
+def _contact_kinds(contacts: tuple[ContactGeometry, ...]) -> dict[object, tuple[int, ...]]:
     kinds: dict[object, tuple[int, ...]] = {}
-    for k, each in enumerate(touches):
+    for k, each in enumerate(contacts):
         numbers, structure = eqx.partition(each, eqx.is_array)
         leaves, tree = jax.tree_util.tree_flatten(numbers)
         others = jax.tree_util.tree_leaves(structure)

@@ -63,7 +63,7 @@ def start_mode(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, 
 def _slopes(problem: Problem, q: Array) -> Float[Array, "c nv"]:
     assert problem.mode is not None
     system, X = problem.system, problem.system.poses(q)
-    return system.slopes(system.wrenches(system.planes(X), problem.mode)[0], system.twists(q, X))
+    return system.gap_jacobian(system.contact_wrenches(system.planes(X), problem.mode)[0], system.twists(q, X))
 
 
 def _influence(problem: Problem, q: Array, t: Array) -> Float[Array, "nv n"]:
@@ -109,9 +109,9 @@ def watch(
     assert mode is not None
     far = system.size
     P, active = system.planes(system.poses(q)), mode.active
-    here = system.meet(P, (mode.e1, mode.e2, mode.s1, mode.s2))
+    here = system.common_normals(P, (mode.e1, mode.e2, mode.s1, mode.s2))
     where = (mode.e1, mode.e2, here.s1, here.s2)
-    near, ends, places, there, outside = system.sights(P, where, active, *apart)
+    near, ends, places, there, outside = system.proximity(P, where, active, *apart)
     near = jnp.where(near < far, near, far)
     speed = jnp.take_along_axis(v / system.column_sizes(), mode.rests, 0) * span
     numbers = np.arange(len(system.layout.holds)).reshape(-1, *(1,) * mode.owner.ndim)
@@ -160,7 +160,7 @@ def change(
 
     # where it would be next
     P = system.planes(system.poses(q))
-    further, there = system.further(P, (mode.e1, mode.e2, mode.s1, mode.s2), w)
+    further, there = system.next_elements(P, (mode.e1, mode.e2, mode.s1, mode.s2), w)
     there = there[k]
 
     def placed(where: tuple[Array, ...]) -> Mode:

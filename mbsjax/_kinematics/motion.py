@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 
 from .._events.results import RESULTS
 from .._model.mechanism import Mechanism
-from .._model.profile.closest_pair import Pairing
+from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import SE2
 from .._numerics.linalg import determinant, least_squares
 from .._numerics.rates import derivatives_at_zero
@@ -28,7 +28,7 @@ from .mobility import check_drivers, spare_freedoms
 from .modes import EVENTS, start_mode
 from .replay import Events, told
 from .run import AbstractRun
-from .start import around, check_start, overlapping
+from .start import check_start, closest_pairs_and_poses, overlapping
 from .track import ContactReader, ContactTrack
 
 
@@ -306,8 +306,8 @@ def _start(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]
 
 
 @once
-def _around(problem: Problem, q: Array) -> tuple[Pairing, SE2]:
-    return around(*frozen((problem.system, q)))
+def _around(problem: Problem, q: Array) -> tuple[ClosestPair, SE2]:
+    return closest_pairs_and_poses(*frozen((problem.system, q)))
 
 
 @once

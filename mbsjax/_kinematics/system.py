@@ -18,10 +18,10 @@ from .._model.gauge import AbstractGauge
 from .._model.joint.base import AbstractFlatPair, AbstractPair, fixed_screws, local_twists, motion
 from .._model.mechanism import Mechanism
 from .._model.profile.base import Row
-from .._model.profile.closest_pair import Meeting, Pairing
+from .._model.profile.closest_pair import ClosestPair, CommonNormal
 from .._numerics.groups import SE2, SE3, AbstractPose, lanewise, one, part, pick, take, wide
 from .._programs.trees import once
-from .contacts import Mode, Touch, touch
+from .contacts import ContactGeometry, Mode, Proximity, contact_geometry
 from .layout import Layout, layout
 
 
@@ -44,7 +44,7 @@ class System(eqx.Module):
     inlet: AbstractPose  # of every joint of the tree: its frame on the parent,
     outlet: AbstractPose  # and its frame on the child
     gauges: tuple[AbstractGauge, ...]
-    touches: tuple[Touch, ...]  # the contacts, one for each kind, their leaves stacked
+    contacts: tuple[ContactGeometry, ...]  # the contacts, one for each kind, their leaves stacked
     size: Float[Array, "*lanes"]  # a typical length, to weigh lengths against angles
 
     def retract(self, q: Float[Array, "nq *lanes"], d: Float[Array, "nv *lanes"]) -> Float[Array, "nq *lanes"]:
@@ -127,124 +127,123 @@ class System(eqx.Module):
         stands which contact."""
         bodies = [
             X.map_many(lambda leaf, axis, side=side: jnp.moveaxis(pick(leaf, side, axis), axis, 0))
-            for side in self.layout.touch_numbers
+            for side in self.layout.contact_body_numbers
         ]
-        return self.each_touch(lambda touch, X_a, X_b: touch.planes(X_a, X_b), *bodies)
+        return self.each_contact(lambda contact, X_a, X_b: contact.planes(X_a, X_b), *bodies)
 
-    def each_touch(self, f: Callable, *of_each: Any) -> Any:
-        """f(touch, ...) of every contact, stacked on a first axis; `of_each` is told contact by contact."""
+    def each_contact(self, f: Callable, *of_each: Any) -> Any:
+        """f(contact, ...) of every contact, stacked on a first axis; `of_each` has a first axis of contacts."""
         f = eqx.filter_vmap(lanewise(f, self.size.ndim), in_axes=eqx.if_array(0), out_axes=eqx.if_array(0))
-        kinds = [np.array(members) for members in self.layout.touch_kinds]
+        kinds = [np.array(members) for members in self.layout.contact_kinds]
         results = [
             f(stack, *jax.tree_util.tree_map(lambda x, members=members: pick(x, members), of_each))
-            for stack, members in zip(self.touches, kinds, strict=True)
+            for stack, members in zip(self.contacts, kinds, strict=True)
         ]
         if len(results) == 1 and len(kinds[0]) == len(self.layout.holds):
             return results[0]
         order = np.argsort(np.concatenate(kinds))
         return jax.tree_util.tree_map(lambda *x: pick(jnp.concatenate(x), order), *results)
 
-    def touch(self, k: int) -> Touch:
+    def contact(self, k: int) -> ContactGeometry:
         """Contact number `k`."""
-        group, members = next((g, m) for g, m in enumerate(self.layout.touch_kinds) if k in m)
+        group, members = next((g, m) for g, m in enumerate(self.layout.contact_kinds) if k in m)
         i = members.index(k)
-        return jax.tree_util.tree_map(lambda x: x[i] if eqx.is_array(x) else x, self.touches[group])
+        return jax.tree_util.tree_map(lambda x: x[i] if eqx.is_array(x) else x, self.contacts[group])
 
     def resting(self, q: Float[Array, "nq *lanes"], mode: Mode) -> Float[Array, "n *lanes"]:
         """Where the resting coordinates are."""
         return jnp.take_along_axis(q, jnp.asarray(self.layout.slots)[mode.rests], 0)
 
-    def nearest(self, P: Planes) -> Pairing:
+    def closest_pairs(self, P: Planes) -> ClosestPair:
         """The closest elements of every contact."""
-        return self.each_touch(lambda touch, *planes: touch.closest(touch.relative(*planes)), *P)
+        return self.each_contact(lambda contact, *planes: contact.closest_pair(contact.relative(*planes)), *P)
 
     def gaps(self, P: Planes, mode: Any) -> Float[Array, "c *lanes"]:
         """The gap of every contact on its present elements."""
-        return self.meet(P, (mode.e1, mode.e2, mode.s1, mode.s2)).gap
+        return self.common_normals(P, (mode.e1, mode.e2, mode.s1, mode.s2)).gap
 
-    def meet(self, P: Planes, where: tuple[Array, ...]) -> Meeting:
+    def common_normals(self, P: Planes, where: tuple[Array, ...]) -> CommonNormal:
         """The common normal of every contact on its present elements."""
 
-        def met(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, *where: Array) -> Meeting:
-            return touch.meet(touch.relative(P_a, P_b), *where)
+        def normal(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *where: Array) -> CommonNormal:
+            return contact.common_normal(contact.relative(P_a, P_b), *where)
 
-        return self.each_touch(met, *P, *where)
+        return self.each_contact(normal, *P, *where)
 
     @once
-    def sights(
-        self, P: Planes, where: tuple[Array, ...], active: Array, *apart: Array
-    ) -> tuple[Array, Array, list, tuple, Array]:
-        """What is watched of every contact, which is at `where`, since its pairs were `apart`, if that is known;
-        `Touch.sight`."""
+    def proximity(self, P: Planes, where: tuple[Array, ...], active: Array, *apart: Array) -> Proximity:
+        """What is near every contact, which is at `where`, since its pairs were `apart`, if that is known;
+        `ContactGeometry.proximity`."""
 
-        def look(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, *rest: Array):
-            return touch.sight(touch.relative(P_a, P_b), *rest)
+        def near(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array) -> Proximity:
+            return contact.proximity(contact.relative(P_a, P_b), *rest)
 
-        return self.each_touch(look, *P, *where, active, jnp.broadcast_to(_ELSEWHERE * self.size, active.shape), *apart)
+        radius = jnp.broadcast_to(_ELSEWHERE * self.size, active.shape)
+        return self.each_contact(near, *P, *where, active, radius, *apart)
 
-    def located(self, P: Planes, stance: Any) -> Any:
+    def locate_contacts(self, P: Planes, stance: Any) -> Any:
         """The stance with every contact where it is: an open one on its closest elements."""
-        here = self.meet(P, stance.where)
-        e1, e2, s1, s2 = self.sights(P, (stance.e1, stance.e2, here.s1, here.s2), stance.on)[2]
+        here = self.common_normals(P, stance.where)
+        e1, e2, s1, s2 = self.proximity(P, (stance.e1, stance.e2, here.s1, here.s2), stance.on).where
         return stance._replace(e1=e1, e2=e2, s1=s1, s2=s2)
 
-    def pairs_apart(self, lanes: tuple[int, ...]) -> Float[Array, "c pairs *lanes"]:
+    def no_pairs_apart(self, lanes: tuple[int, ...]) -> Float[Array, "c pairs *lanes"]:
         """The gaps of the pairs of elements of every contact that are apart: none yet."""
         return jnp.full((len(self.layout.holds), self._most_pairs, *lanes), -jnp.inf, self.size.dtype)
 
     @property
     def _most_pairs(self) -> int:
-        return max((len(touch.pairs[0]) for touch in self.touches), default=0)
+        return max((len(contact.pairs[0]) for contact in self.contacts), default=0)
 
-    def further(self, P: Planes, where: tuple[Array, ...], w: Array) -> tuple[tuple[Array, ...], Array]:
-        """Where every contact is next if it left its element by the end w; `Touch.further`."""
+    def next_elements(self, P: Planes, where: tuple[Array, ...], w: Array) -> tuple[tuple[Array, ...], Array]:
+        """Where every contact is next if it left its element by the end w; `ContactGeometry.next_elements`."""
 
-        def look(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, *rest: Array):
-            return touch.further(touch.relative(P_a, P_b), *rest)
+        def following(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array):
+            return contact.next_elements(contact.relative(P_a, P_b), *rest)
 
         each = [jnp.broadcast_to(x, where[0].shape) for x in (w, self.size)]
-        return self.each_touch(look, *P, *where, *each)
+        return self.each_contact(following, *P, *where, *each)
 
     @property
-    def finest(self) -> tuple[Float[Array, "c *lanes"], Float[Array, "c pairs *lanes"]]:
-        """How far the bodies of every contact can move along each other between two looks, and near each pair of
-        elements; within bounds."""
+    def feature_sizes(self) -> tuple[Float[Array, "c *lanes"], Float[Array, "c pairs *lanes"]]:
+        """How far the bodies of every contact can move along each other between two positions that are looked at, and
+        near each pair of elements; within bounds."""
         most = self._most_pairs
 
-        def sizes(touch: Touch) -> tuple[Array, Array]:
-            along, rounds = touch.finest
+        def sizes(contact: ContactGeometry) -> tuple[Array, Array]:
+            along, rounds = contact.feature_sizes
             return along, jnp.pad(rounds, (0, most - rounds.shape[0]), constant_values=jnp.inf)
 
-        along, rounds = self.each_touch(sizes)
+        along, rounds = self.each_contact(sizes)
         along = jnp.clip(along, _SHORT * self.size, _LONG * self.size)
         return along, jnp.maximum(rounds, _SHORT / 4 * self.size)
 
     @property
-    def around(self) -> tuple[Array, Array]:
-        """How far the profiles of every contact reach around which centers."""
-        return self.each_touch(lambda touch: touch.around)
+    def bounding_circles(self) -> tuple[Array, Array]:
+        """Centers of the two profiles of every contact, and how far the profiles reach from them."""
+        return self.each_contact(lambda contact: contact.bounding_circles)
 
-    def at_contacts(self, V: Float[Array, "rows bodies *lanes"]) -> list[Float[Array, "c rows *lanes"]]:
+    def contact_twists(self, V: Float[Array, "rows bodies *lanes"]) -> list[Float[Array, "c rows *lanes"]]:
         """The twists of the two bodies of every contact."""
-        return [jnp.swapaxes(pick(V, side, 1), 0, 1) for side in self.layout.touch_numbers]
+        return [jnp.swapaxes(pick(V, side, 1), 0, 1) for side in self.layout.contact_body_numbers]
 
-    def passing(self, P: Planes, V: Float[Array, "rows bodies *lanes"], around: tuple[Array, Array]) -> Array:
+    def gap_rate_bounds(self, P: Planes, V: Float[Array, "rows bodies *lanes"], circles: tuple[Array, Array]) -> Array:
         """How fast the distance of the bodies of every contact may change, where their twists are V."""
-        V_a, V_b = self.at_contacts(V)
-        return self.each_touch(lambda touch, *rest: touch.passing(*rest), *P, V_b - V_a, *around)
+        V_a, V_b = self.contact_twists(V)
+        return self.each_contact(lambda contact, *rest: contact.gap_rate_bound(*rest), *P, V_b - V_a, *circles)
 
-    def wrenches(self, P: Planes, mode: Any) -> tuple[Float[Array, "c rows *lanes"], Meeting]:
+    def contact_wrenches(self, P: Planes, mode: Any) -> tuple[Float[Array, "c rows *lanes"], CommonNormal]:
         """The wrench of a unit force in every contact on its present elements, and its common normal."""
 
-        def both(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, e1: Array, e2: Array, *s: Array):
-            found = touch.meet(touch.relative(P_a, P_b), e1, e2, *s)
-            return touch.wrench(P_a, e1, found.s1), found
+        def both(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, e1: Array, e2: Array, *s: Array):
+            found = contact.common_normal(contact.relative(P_a, P_b), e1, e2, *s)
+            return contact.wrench(P_a, e1, found.s1), found
 
-        return self.each_touch(both, *P, mode.e1, mode.e2, mode.s1, mode.s2)
+        return self.each_contact(both, *P, mode.e1, mode.e2, mode.s1, mode.s2)
 
-    def slopes(self, wrenches: Float[Array, "c rows *lanes"], S: Float[Array, "rows nv *lanes"]) -> Array:
+    def gap_jacobian(self, wrenches: Float[Array, "c rows *lanes"], S: Float[Array, "rows nv *lanes"]) -> Array:
         """The derivatives in the freedoms of the gaps of every contact."""
-        between = np.subtract(*(self.layout.paths[side] for side in self.layout.touch_numbers[::-1]))
+        between = np.subtract(*(self.layout.paths[side] for side in self.layout.contact_body_numbers[::-1]))
         return jnp.sum(wrenches[:, :, None] * S[None], 1) * wide(between, self.size.ndim)
 
     def twists(self, q: Float[Array, "nq *lanes"], X: AbstractPose) -> Float[Array, "rows nv *lanes"]:
@@ -297,7 +296,9 @@ class System(eqx.Module):
 
         return rates + self._by_freedom(columns, frame)
 
-    def placed(self, q: Float[Array, "nq *lanes"]) -> tuple[AbstractPose, AbstractPose, Float[Array, "rows nv *lanes"]]:
+    def poses_and_twists(
+        self, q: Float[Array, "nq *lanes"]
+    ) -> tuple[AbstractPose, AbstractPose, Float[Array, "rows nv *lanes"]]:
         """The poses of all bodies, phi of every joint of the walk, and the twist of every freedom."""
         X, phi = self.poses_and_joints(q, self.turns(q))
         return X, phi, self.twists(q, X)
@@ -342,8 +343,8 @@ def system(mech: Mechanism) -> System:
 @once
 def _system(mech: Mechanism) -> System:
     group = SE2 if mech.planar else SE3
-    touches = tuple(touch(c, *mech.profiles(c), group) for c in mech.contacts)
-    plan = layout(mech, touches)
+    contacts = tuple(contact_geometry(c, *mech.profiles(c), group) for c in mech.contacts)
+    plan = layout(mech, contacts)
     joints = [mech.joints[j] for j in plan.order]
     X_A = [j.placed(j.frame_a, plan.group) for j in joints]
     X_B = [j.placed(j.frame_b, plan.group) for j in joints]
@@ -357,14 +358,14 @@ def _system(mech: Mechanism) -> System:
     X_A, X_B = plan.group.stack(X_A), plan.group.stack(X_B)
     lengths = [X_A.position.reshape(-1), X_B.position.reshape(-1)]
     lengths += [g.value[None] for g in mech.gauges if g.value is not None and g.dimension]
-    lengths += [jnp.stack([row.x, row.y, row.radius, row.length]).reshape(-1) for row in _rows(touches)]
-    touches = tuple(
-        jax.tree_util.tree_map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *(touches[k] for k in members))
-        for members in plan.touch_kinds
+    lengths += [jnp.stack([row.x, row.y, row.radius, row.length]).reshape(-1) for row in _rows(contacts)]
+    contacts = tuple(
+        jax.tree_util.tree_map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *(contacts[k] for k in members))
+        for members in plan.contact_kinds
     )
     reach = jax.lax.stop_gradient(jnp.max(jnp.abs(jnp.concatenate(lengths))))
-    return System(plan, pairs, X_A, X_B, inlet, outlet, mech.gauges, touches, jnp.where(reach > 0, reach, 1.0))
+    return System(plan, pairs, X_A, X_B, inlet, outlet, mech.gauges, contacts, jnp.where(reach > 0, reach, 1.0))
 
 
-def _rows(touches: tuple[Touch, ...]) -> list[Row]:
-    return [side.rows for t in touches for side in (t.A, t.B)]
+def _rows(contacts: tuple[ContactGeometry, ...]) -> list[Row]:
+    return [side.rows for t in contacts for side in (t.A, t.B)]

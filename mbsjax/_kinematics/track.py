@@ -207,27 +207,27 @@ class ContactReader(eqx.Module):
 
     def coordinates(self, q: Array) -> Array:
         """q1, q2, q3 of the closest elements, where the coordinates are q."""
-        touch = self.system.touch(self.number)
-        near = touch.closest(touch.relative(*touch.planes(*(body(q) for body in self.bodies))))
+        contact = self.system.contact(self.number)
+        near = contact.closest_pair(contact.relative(*contact.planes(*(body(q) for body in self.bodies))))
         return jnp.stack([near.e1 + near.s1, near.e2 + near.s2, near.gap])
 
     def __call__(self, q: Array, v: Array, a: Array, mode: Mode) -> ContactTrack:
-        k, touch = self.number, self.system.touch(self.number)
+        k, contact = self.number, self.system.contact(self.number)
         poses, *twists = zip(*(body.moving(q, v, a) for body in self.bodies))
-        moving = list(zip(touch.planes(*poses), *twists))
+        moving = list(zip(contact.planes(*poses), *twists))
         paths = [moving_pose(*each) for each in moving]
-        near, on = touch.closest(touch.relative(*(P for P, _, _ in moving))), mode.active[k]
+        near, on = contact.closest_pair(contact.relative(*(P for P, _, _ in moving))), mode.active[k]
         pairs = zip((mode.e1, mode.e2, mode.s1, mode.s2), near)
         e1, e2, s1, s2 = (jnp.where(on, mine[k], there) for mine, there in pairs)
 
         def coordinates(s: Array) -> Array:
-            found = touch.meet(touch.relative(*(at(s) for at in paths)), e1, e2, s1, s2)
+            found = contact.common_normal(contact.relative(*(at(s) for at in paths)), e1, e2, s1, s2)
             return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap])
 
         value, rate, second_rate = derivatives_at_zero(coordinates)
         apart = ~on & ~jnp.isfinite(near.gap)
         value = jnp.where(apart, jnp.stack([jnp.nan, jnp.nan, jnp.inf]), value)
-        place = touch.A.place(e1, value[0] - e1)
+        place = contact.A.place(e1, value[0] - e1)
         plane = moving[0][0]
         point, normal = (jnp.concatenate([x, jnp.zeros(plane.dim - 2)]) for x in (place.position, place.normal))
         return ContactTrack(value, rate, second_rate, on, plane.apply(point), plane.rotate(normal))

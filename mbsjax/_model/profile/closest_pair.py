@@ -26,7 +26,7 @@ _DEEP = 0.02  # of the size of the profiles: elements that overlap by more, and 
 _OVERLAP = 1e-9  # of the size of the profiles: elements that overlap by less touch
 
 
-class Meeting(NamedTuple):
+class CommonNormal(NamedTuple):
     """A common normal: the local coordinates of its ends, and its length, negative where the bodies overlap."""
 
     s1: Float[Array, ""]
@@ -34,7 +34,7 @@ class Meeting(NamedTuple):
     gap: Float[Array, ""]
 
 
-class Pairing(NamedTuple):
+class ClosestPair(NamedTuple):
     """Elements of two profiles, and the local coordinates of a common normal on them."""
 
     e1: Int[Array, ""]
@@ -45,9 +45,9 @@ class Pairing(NamedTuple):
 
 
 @once
-def meet(
+def common_normal(
     A: Outline, B: Outline, X: SE2, e1: Int[Array, ""], e2: Int[Array, ""], s1: Float[Array, ""], s2: Float[Array, ""]
-) -> Meeting:
+) -> CommonNormal:
     """The common normal of two elements: closed form for points, lines, arcs and circles, Newton's method from
     (s1, s2) on curves. Its places may lie beyond the ends of the elements: that is how one knows to go on to the next.
 
@@ -57,10 +57,10 @@ def meet(
     return found._replace(s1=_within(A, found.s1), s2=_within(B, found.s2))
 
 
-def _curved(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> Meeting:
+def _curved(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> CommonNormal:
     """The common normal of two elements, where there are curves among those that they may be."""
     curve_a, curve_b = A.is_curve(e1), B.is_curve(e2)
-    found = Meeting(s1, s2, jnp.full_like(s1, jnp.inf))
+    found = CommonNormal(s1, s2, jnp.full_like(s1, jnp.inf))
     if A.plains and B.plains:
         found = _plain(A, B, X, e1, e2)
     first, second = (_Seen(shape, x, e) for shape, x, e in ((A, None, e1), (B, X, e2)))
@@ -68,13 +68,13 @@ def _curved(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array, s1: Array, s2:
         found = _select(curve_a & ~curve_b, _on_curve(first, s1, second), found)
     if B.curves and A.plains:
         s, other, gap = _on_curve(second, s2, first)
-        found = _select(curve_b & ~curve_a, Meeting(other, s, gap), found)
+        found = _select(curve_b & ~curve_a, CommonNormal(other, s, gap), found)
     if A.curves and B.curves:
         found = _select(curve_a & curve_b, _between_curves(first, second, s1, s2), found)
     return found
 
 
-def closest(
+def closest_pair(
     A: Outline,
     B: Outline,
     X: SE2,
@@ -85,7 +85,7 @@ def closest(
     radius: Float[Array, ""] | None = None,
     apart: Float[Array, " pairs"] | None = None,
     anywhere: bool = False,
-) -> tuple[Pairing, Float[Array, " pairs"]]:
+) -> tuple[ClosestPair, Float[Array, " pairs"]]:
     """The pair of elements with the shortest common normal, its gap infinite where there is none; and the gaps of the
     pairs that are apart, each on the outer side of the other, whether or not a common normal meets them; those of the
     others are minus infinity.
@@ -140,12 +140,12 @@ def closest(
         score = jnp.where(entered, gap, score)
     score = jnp.where(good, score, jnp.inf)
     k = jnp.argmin(score)
-    best = Meeting(*(_at(x, k) for x in found))
+    best = CommonNormal(*(_at(x, k) for x in found))
     e1, e2, there = (_at(jnp.asarray(x), k) for x in (e1, e2, good))
     if curves:
-        best = meet(A, B, X, e1, e2, best.s1, best.s2)
+        best = common_normal(A, B, X, e1, e2, best.s1, best.s2)
     best = best._replace(gap=jnp.where(there, best.gap, jnp.inf))
-    return Pairing(e1, e2, *best), jnp.where(outside, gap, -jnp.inf)
+    return ClosestPair(e1, e2, *best), jnp.where(outside, gap, -jnp.inf)
 
 
 def _at(x: Array, k: Array) -> Array:
@@ -158,7 +158,7 @@ def _all_curved(A: Outline, B: Outline, X: SE2, pairs: tuple[np.ndarray, np.ndar
     first profile, and whether it is a common normal that was found."""
     e1, e2 = (jnp.asarray(x) for x in pairs)
     starts1, starts2 = jax.vmap(lambda i, j: _begin(A, B, X, i, j))(e1, e2)
-    found = jax.vmap(lambda i, j, s1, s2: meet(A, B, X, i, j, s1, s2))(e1, e2, starts1, starts2)
+    found = jax.vmap(lambda i, j, s1, s2: common_normal(A, B, X, i, j, s1, s2))(e1, e2, starts1, starts2)
     on_a, on_b = jax.vmap(A.place)(e1, found.s1), jax.vmap(B.place)(e2, found.s2)
     common = jax.vmap(lambda a, b, gap: _is_common(a, b, X, gap, size))(on_a, on_b, found.gap)
     return found, on_a.curvature + on_b.curvature, on_a.position.T, common
@@ -198,8 +198,8 @@ def _chosen(condition: Any, x: Array, y: Any) -> Array:
     return jnp.where(condition, x, y)
 
 
-def _select(condition: Any, a: Meeting, b: Meeting) -> Meeting:
-    return Meeting(*(_chosen(condition, x, y) for x, y in zip(a, b)))
+def _select(condition: Any, a: CommonNormal, b: CommonNormal) -> CommonNormal:
+    return CommonNormal(*(_chosen(condition, x, y) for x, y in zip(a, b)))
 
 
 def _within(shape: Outline, s: Array) -> Array:
@@ -222,7 +222,7 @@ def _along(column: Array, line: Any, t: Array, point: Array, normal: Array) -> A
     return _chosen(line, on_line, on_arc)
 
 
-def _plain(A: Outline, B: Outline, X: SE2, e1: Any, e2: Any) -> Meeting:
+def _plain(A: Outline, B: Outline, X: SE2, e1: Any, e2: Any) -> CommonNormal:
     """Of elements that are no curves, of one pair or many. Centres and lines: base_b - base_a = (r_a + r_b + q3) n for
     arcs; a line brings its own n."""
     lines = A.is_line(e1), B.is_line(e2)
@@ -239,7 +239,7 @@ def _plain(A: Outline, B: Outline, X: SE2, e1: Any, e2: Any) -> Meeting:
     normals = jnp.stack([n, -n], 1)
     feet = base + radius * normals
     s = _along(both, line, t, feet[:, ::-1], normals)
-    return Meeting(s[0], s[1], _chosen(lines[0] & lines[1], jnp.full_like(gap, jnp.inf), gap))
+    return CommonNormal(s[0], s[1], _chosen(lines[0] & lines[1], jnp.full_like(gap, jnp.inf), gap))
 
 
 class _Seen(NamedTuple):
@@ -294,12 +294,12 @@ def _inverse_of_two(miss: Callable[[Array], Array], s: Array) -> Callable[[Array
     return lambda value: jnp.stack([d * value[0] - b * value[1], a * value[1] - c * value[0]]) / det
 
 
-def _on_curve(first: _Seen, s: Array, second: _Seen) -> Meeting:
+def _on_curve(first: _Seen, s: Array, second: _Seen) -> CommonNormal:
     """A curve (whose coordinate comes first) and a plain element."""
     s, gap = _normal(_look_along, _inverse_of_one, first, second, jax.lax.stop_gradient(s))
     other, line = second.column, second.shape.is_line(second.e)
     p, t = tangent(first.curve, s)
-    return Meeting(s, _along(other, line, _direction(other[3]), p, -right_of(t)), gap)
+    return CommonNormal(s, _along(other, line, _direction(other[3]), p, -right_of(t)), gap)
 
 
 def _look_along(first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
@@ -311,9 +311,9 @@ def _look_along(first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
     return _chosen(line, jnp.sum(t * normal), along), _chosen(line, jnp.sum(off * normal) * jnp.sum(n * normal), beyond)
 
 
-def _between_curves(first: _Seen, second: _Seen, s1: Array, s2: Array) -> Meeting:
+def _between_curves(first: _Seen, second: _Seen, s1: Array, s2: Array) -> CommonNormal:
     s, gap = _normal(_look_across, _inverse_of_two, first, second, jax.lax.stop_gradient(jnp.stack([s1, s2])))
-    return Meeting(s[0], s[1], gap)
+    return CommonNormal(s[0], s[1], gap)
 
 
 def _look_across(first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:

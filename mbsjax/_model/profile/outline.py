@@ -137,7 +137,7 @@ class Outline(eqx.Module):
         return jnp.where(skip, step(first), first)
 
     @property
-    def around(self) -> tuple[Float[Array, "2"], Float[Array, ""]]:
+    def bounding_circle(self) -> tuple[Float[Array, "2"], Float[Array, ""]]:
         """A center, and how far from it the profile reaches; not at all, if it is a circle."""
         if self.endless and not self.curves:
             return jnp.stack([self.rows.x[0], self.rows.y[0]]), jnp.zeros(())
