@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from .._kinematics.assembly import explain
 from .._kinematics.contacts import Mode
 from .._kinematics.drive import problem as make_problem
-from .._kinematics.loop_closure import Estimate, close, closing, guess
+from .._kinematics.loop_closure import Estimate, close_loops, guess, with_closed_contacts
 from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import pick
@@ -77,13 +77,13 @@ def state(
     whole = {name: value for name, value in fixed.items() if name in [j.name for j in mech.joints]}
     several = [name for name in whole if len(mech.freedoms(name)) != 1]
     single = {name: value for name, value in fixed.items() if name not in several}
-    assembling = closing(mech, make_problem(mech, drive, single))
+    assembling = with_closed_contacts(mech, make_problem(mech, drive, single))
     begin = guess(mech, assembling, estimate)
     if whole:
         places = {*begin.given, *(i for name in several for i in mech.freedoms(name))}
         q = mech.estimate({**_by_joint(mech, begin.q), **{name: fixed[name] for name in whole}})
         begin = Estimate(q, tuple(sorted(places)))
-    q, _, closed, _, mode = close(assembling, begin, 200, t)
+    q, _, closed, _, mode = close_loops(assembling, begin, 200, t)
     looking = throw and is_concrete(assembling, q)
     if looking and not bool(closed):
         raise ValueError(explain(mech, assembling, q, float(t), single))

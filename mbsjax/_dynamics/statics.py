@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int
 from .._events.results import RESULTS
 from .._kinematics.assembly import explain
 from .._kinematics.drive import problem as make_problem
-from .._kinematics.loop_closure import close, closing, guess
+from .._kinematics.loop_closure import close_loops, guess, with_closed_contacts
 from .._kinematics.motion import Motion, kinematics
 from .._kinematics.track import Configuration
 from .._model.mechanism import Mechanism
@@ -204,9 +204,9 @@ def equilibrium(
     """
     fixed, drive, t = dict(fixed or {}), dict(drive or {}), as_float(t, "the time of an equilibrium")
     problem = make_problem(mech, drive, fixed)
-    assembling = closing(mech, problem)
+    assembling = with_closed_contacts(mech, problem)
     begin = guess(mech, problem, estimate)
-    q, _, closed, *_ = close(assembling, begin, 200, t)
+    q, _, closed, *_ = close_loops(assembling, begin, 200, t)
     looking = throw and is_concrete(problem, q)
     if looking and not bool(closed):
         raise ValueError(explain(mech, assembling, q, float(t), fixed))

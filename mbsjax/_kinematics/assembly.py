@@ -15,7 +15,7 @@ from .._programs.batch import AbstractBatch, lane_by_lane
 from .._programs.precision import is_concrete
 from .._programs.trees import once
 from .drive import Problem, problem as make_problem
-from .loop_closure import Estimate, close, closing, guess, search
+from .loop_closure import Estimate, close_loops, guess, levenberg_marquardt, with_closed_contacts
 from .mobility import driver_fault
 from .track import Configuration
 
@@ -52,8 +52,8 @@ class Assembly(AbstractBatch):
             many = f"Batch of shape {self.batch}: a" if self.batch else "A"
             return f"{many}ssembly of the coordinates {', '.join(self.mech.coordinates)}"
         found = ", ".join(f"{j.name} = {_shown(self[j.name])}" for j in self.mech.joints if j.start.size)
-        told = "assembled" if bool(self.result == RESULTS.successful) else RESULTS[self.result]
-        lines = [f"{told}, residual {float(self.residual):.1e}, {int(self.steps)} steps: {found}"]
+        outcome = "assembled" if bool(self.result == RESULTS.successful) else RESULTS[self.result]
+        lines = [f"{outcome}, residual {float(self.residual):.1e}, {int(self.steps)} steps: {found}"]
         return "\n  ".join(lines + self.estimate.overruled(self.mech, self.q))
 
     def __getitem__(self, name: str) -> Array:
@@ -114,9 +114,9 @@ def assemble(
         0.6
     """
     fixed = dict(fixed or {})
-    problem = closing(mech, make_problem(mech, {}, fixed))
+    problem = with_closed_contacts(mech, make_problem(mech, {}, fixed))
     begin = guess(mech, problem, estimate)
-    q, steps, closed, residual, _ = close(problem, begin, max_steps)
+    q, steps, closed, residual, _ = close_loops(problem, begin, max_steps)
     result = RESULTS.where(closed, RESULTS.successful, RESULTS.not_assembled)
     assembly = Assembly(mech, q, residual, steps, result, begin)
     if throw:
@@ -134,7 +134,7 @@ def explain(
     """Why a mechanism was not assembled: two drivers or `positions` of one freedom, a poor estimate, or no position at
     all, and what stays open."""
     if len(problem.columns) + len(problem.gauges) > 1:
-        fault = driver_fault(mech, problem.within(None), q, False, jnp.asarray(t, q.dtype), positions)
+        fault = driver_fault(mech, problem.with_mode(None), q, False, jnp.asarray(t, q.dtype), positions)
         if fault:
             return fault
     found, closed, rows = _search_many(problem, q, jnp.asarray(t, q.dtype))
@@ -157,7 +157,7 @@ def _search_many(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Ar
     random = jax.random.uniform(jax.random.key(0), (64, scale.shape[0]), minval=-jnp.pi, maxval=jnp.pi)
     starts = jax.vmap(problem.system.retract, (None, 0))(problem.place(q, t), random * scale)
     starts = jnp.concatenate([q[None], starts])
-    found, _, closed, r = jax.vmap(lambda q: search(problem, q, t, 200))(starts)
+    found, _, closed, r = jax.vmap(lambda q: levenberg_marquardt(problem, q, t, 200))(starts)
     best = jnp.argmin(jnp.sum(r**2, -1))
     return found[best], closed[best], r[best] * problem.row_sizes
 

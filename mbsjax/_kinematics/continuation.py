@@ -12,12 +12,12 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from .._numerics.groups import lanes_behind, lanewise, wide
-from .._numerics.linalg import determinant, lone_last, product, without
+from .._numerics.linalg import determinant, product, solve_singletons_last, without_singletons
 from .._numerics.record import Record
 from .contacts import Mode
 from .drive import Problem
 from .modes import EVENTS, GUARDS, Change, changes, watch
-from .system import Turns
+from .system import Rotations
 
 
 CODES = (
@@ -110,7 +110,7 @@ class _State(NamedTuple):
     h: Array  # the step being tried,
     d: Array  # its displacement so far,
     y: Array  # where that leads,
-    turns: Turns  # with its cosines and sines,
+    rotations: Rotations  # with its cosines and sines,
     last: Array  # the size of the last correction
     k: Array  # and how many there were;
     count: Array  # of all corrections since the last output
@@ -149,21 +149,26 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         finest, _ = problem.system.feature_sizes
         around = problem.system.bounding_circles
 
-    def newton(problem: Problem, q: Array, turns: Turns, t: Array) -> tuple[Array, Array, Array, Array]:
+    def newton(problem: Problem, q: Array, rotations: Rotations, t: Array) -> tuple[Array, Array, Array, Array]:
         """The correction of the position, the velocity, and the Jacobian there, as far as it can be singular; and what
         the correction leaves of the residual: beyond a lock-up no move would close the loops, however small it is."""
-        r, J, in_time = problem.linearise(q, t, turns)
-        both = -lone_last(J, jnp.stack([r, in_time], 1), problem.lone)
+        r, J, in_time = problem.linearise(q, t, rotations)
+        both = -solve_singletons_last(J, jnp.stack([r, in_time], 1), problem.singletons)
         speeds = problem.speeds(t) * (1.0 if problem.mode is None else problem.mode.clock)
         left = jnp.max(jnp.abs(r + product(J, both)[:, 0]), 0, initial=0.0)
-        return problem.spread(both[:, 0]), problem.spread(both[:, 1], speeds), without(J, problem.lone), left
+        return (
+            problem.spread(both[:, 0]),
+            problem.spread(both[:, 1], speeds),
+            without_singletons(J, problem.singletons),
+            left,
+        )
 
     def ahead(s: _State, h: Array) -> tuple[Problem, Array]:
         """The equations and the time after a step by h. While a body drops, time stands still."""
         if s.watch is None:
             return problem, s.t + h
         mode = s.watch.mode
-        return problem.within(mode._replace(held=mode.held + mode.drift * h)), s.t + mode.clock * h
+        return problem.with_mode(mode._replace(held=mode.held + mode.drift * h)), s.t + mode.clock * h
 
     def trial(s: _State, h: Array) -> _State:
         """A step by h, predicted by the cubic through the last two positions and velocities; straight on where the
@@ -184,7 +189,7 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         """One Newton correction of the step being tried, and what follows from it: the next correction, a shorter
         step, or the next step, which after the output is the one to the output after it."""
         active, (now, t) = going(s, t_next), ahead(s, s.h)
-        d, v, J, left = newton(now, s.y, s.turns, t)
+        d, v, J, left = newton(now, s.y, s.rotations, t)
         y = problem.system.retract(s.y, d)
         size, reach = (jnp.max(jnp.abs(x * per_size), 0, initial=0.0) for x in (d, s.d))
         limit = jnp.where(s.k == 0, _FIRST * reach + 100 * converged, _CONTRACTION * s.last)
@@ -225,7 +230,7 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         if s.watch is not None:
             s, lost = events(s, active, lost)
         stuck = s.stuck | lost
-        return s._replace(turns=problem.system.turns(s.y), count=s.count + active, stuck=stuck)
+        return s._replace(rotations=problem.system.rotations(s.y), count=s.count + active, stuck=stuck)
 
     # the contacts -----------------------------------------------------------------------------------------------------
 
@@ -310,7 +315,7 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
             guard = jnp.argmin(order, 0)
             value = jnp.take_along_axis(w.g_beyond.reshape(order.shape), guard[None], 0)[0]
             real = given_up | (value > -_JUMP)
-            now = problem.within(w.mode)
+            now = problem.with_mode(w.mode)
             fall = _FALL / span
             told: Change = changes(now, w.near, s.t.ndim, s.q, s.t, s.v, guard, given_up, fall)
             jammed = happens & real & (told.kind == EVENTS.index("jammed"))
@@ -392,13 +397,13 @@ def _march(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int
         return s, record.read(output(s, s.stuck), lanes), log.read(s.watch.row, lanes)
 
     one, none, v = jnp.ones_like(ts[0]), jnp.zeros(closed.shape, int), jnp.zeros_like(per_size)
-    turns = problem.system.turns(q0)
+    rotations = problem.system.rotations(q0)
     shape = (problem.row_sizes.shape[0], len(problem.unknown), *closed.shape)
-    J = without(jnp.zeros(shape), problem.lone)
+    J = without_singletons(jnp.zeros(shape), problem.singletons)
     sight = None
     if problem.mode is not None:
         sight = _first_sight(problem, problem.mode, q0, none)
-    start = _State(ts[0], q0, v, J, one, v, v, 0 * one, v, q0, turns, one, none, none, one, closed, ~closed, sight)
+    start = _State(ts[0], q0, v, J, one, v, v, 0 * one, v, q0, rotations, one, none, none, one, closed, ~closed, sight)
     log = last_mode = None
     if sight is None:
         end, outputs = jax.lax.scan(to_output, start, (ts, jnp.concatenate([ts[1:], ts[-1:]])))

@@ -14,7 +14,7 @@ from .._numerics.groups import AbstractPose, expand, lanewise, one, part, take, 
 from .._numerics.rates import derivatives_at_zero, moving_pose
 from .contacts import ContactGeometry, Mode
 from .layout import Layout
-from .system import System, Targets, Turns
+from .system import Rotations, System, Targets
 
 
 def residual(
@@ -28,7 +28,7 @@ def residual(
     to have a target value; then the coordinates that rest, or the contacts that hold them. `afar` is for
     positions that may be far from closed."""
     lanes = q.ndim - 1
-    X, phi = system.poses_and_joints(q, system.turns(q))
+    X, phi = system.poses_and_joints(q, system.rotations(q))
     rows = []
     if system.layout.topology.chords:
         rows.append(_by_loop(_chords(system, X, phi)[1].defect(afar)))
@@ -47,12 +47,12 @@ def linearise(
     q: Float[Array, "nq *lanes"],
     targets: Targets = (),
     mode: Mode | None = None,
-    turns: Turns | None = None,
+    rotations: Rotations | None = None,
     afar: bool = False,
 ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nv *lanes"]]:
     """`residual` and its derivative in the freedoms, read off the twists: nothing is differentiated
-    round a loop. `turns` may be given where they are known."""
-    X, phi = system.poses_and_joints(q, system.turns(q) if turns is None else turns)
+    round a loop. `rotations` may be given where they are known."""
+    X, phi = system.poses_and_joints(q, system.rotations(q) if rotations is None else rotations)
     S = system.twists(q, X)
     residuals, rows, _ = loops_and_gauges(system, X, phi, S, targets, afar)
     if mode is not None:

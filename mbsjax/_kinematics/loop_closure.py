@@ -31,7 +31,7 @@ class Estimate(eqx.Module):
     given: tuple[int, ...] = eqx.field(static=True)  # freedoms, not driven, whose estimate was given; others follow
 
     @once
-    def off(self, laid_out: System, q: Float[Array, " nq"]) -> Float[Array, " given"]:
+    def distances(self, laid_out: System, q: Float[Array, " nq"]) -> Float[Array, " given"]:
         """How far each given estimate is from q, in radians or sizes; rotations in space are not looked at."""
         slots, lengths = (np.array(x)[list(self.given)] for x in (laid_out.layout.slots, laid_out.layout.lengths))
         d = jnp.where(slots >= 0, q[slots] - self.q[slots], 0.0)
@@ -42,7 +42,7 @@ class Estimate(eqx.Module):
         if not self.given or not is_concrete(self.q, q) or self.q.ndim > 1 or q.ndim > 1:
             return []
         laid_out = system(mech)
-        far = [i for i, off in zip(self.given, np.asarray(self.off(laid_out, q))) if off > _FAR]
+        far = [i for i, off in zip(self.given, np.asarray(self.distances(laid_out, q))) if off > _FAR]
         asked, found = ([float(x[laid_out.layout.slots[i]]) for i in far] for x in (self.q, q))
         return [
             f"{mech.coordinates[i]!r} was estimated at {x:.6g} and is assembled at {y:.6g}"
@@ -51,9 +51,9 @@ class Estimate(eqx.Module):
 
     def warn(self, mech: Mechanism, q: Float[Array, " nq"]) -> None:
         """Tells of given estimates that were not followed."""
-        told = self.overruled(mech, q)
-        if told:
-            message = f"the mechanism is assembled far from a given estimate, in another branch: {'; '.join(told)}"
+        overruled = self.overruled(mech, q)
+        if overruled:
+            message = f"the mechanism is assembled far from a given estimate, in another branch: {'; '.join(overruled)}"
             warnings.warn(message, stacklevel=3)
 
 
@@ -62,15 +62,15 @@ def guess(mech: Mechanism, problem: Problem, estimate: Mapping[str, Any] | Array
     return Estimate(mech.estimate(estimate), tuple(i for i in mech.given(estimate) if i not in problem.columns))
 
 
-def closing(mech: Mechanism, problem: Problem, names: Iterable[str] | None = None) -> Problem:
+def with_closed_contacts(mech: Mechanism, problem: Problem, names: Iterable[str] | None = None) -> Problem:
     """The problem with the gaps of some contacts, those that are active from the start, among its equations."""
     names = [c.name for c in mech.contacts if c.active] if names is None else list(names)
     active = tuple(mech.contacts.index(mech.contact(name)) for name in names)
-    return problem.within(at_rest(problem, active)) if active else problem
+    return problem.with_mode(at_rest(problem, active)) if active else problem
 
 
 @once
-def close(
+def close_loops(
     problem: Problem, begin: Estimate, max_steps: int, t: Float[Array, ""] | float = 0.0
 ) -> tuple[Array, Array, Array, Array, Mode | None]:
     """A position with all loops closed, the steps it took, whether it worked, the largest residual, and where the
@@ -78,17 +78,18 @@ def close(
     t = jnp.asarray(t, begin.q.dtype)
     frozen_problem, frozen_begin, frozen_t = frozen((problem, begin, t))
     found, steps, closed, r = _found(frozen_problem, frozen_begin, frozen_t, max_steps)
-    problem = problem.within(frozen_problem.settled(found).mode)
+    problem = problem.with_mode(frozen_problem.on_closest_pairs(found).mode)
     residual = jnp.max(jnp.abs(r * problem.row_sizes), initial=0.0)
     return root(problem, found, t), steps, closed, jax.lax.stop_gradient(residual), problem.mode
 
 
 def _found(problem: Problem, begin: Estimate, t: Float[Array, ""], max_steps: int) -> tuple[Array, Array, Array, Array]:
-    """As `search`, and where that leads far from the given estimates, tries that seek what was not given first, with
-    the given coordinates held; then all move. The first position that is near them is taken, else the nearest."""
+    """As `levenberg_marquardt`, and where that leads far from the given estimates, tries that seek what was not given
+    first, with the given coordinates held; then all move. The first position that is near them is taken, else the
+    nearest."""
     held = np.isin(problem.unknown, begin.given)
     if not problem.row_sizes.shape[0] or held.all() or not held.any():
-        return search(problem, begin.q, t, max_steps)
+        return levenberg_marquardt(problem, begin.q, t, max_steps)
     ways = np.random.default_rng(0).uniform(-np.pi, np.pi, (_TRIES, len(held))) * ~held
     ways = jnp.asarray(ways * (np.arange(_TRIES) > 1)[:, None])
 
@@ -102,8 +103,8 @@ def _found(problem: Problem, begin: Estimate, t: Float[Array, ""], max_steps: in
         holding, other = (k % 2 == 0) & (k > 0), problem.move(begin.q, ways[k // 2])
         limit = jnp.where(holding, min(max_steps, 40), max_steps)
         start = jnp.where(k % 2 == 0, other, last)
-        q, more, closed_, r_ = search(problem, start, t, limit, jnp.where(holding & held, 0.0, 1.0))
-        each = begin.off(problem.system, q)
+        q, more, closed_, r_ = levenberg_marquardt(problem, start, t, limit, jnp.where(holding & held, 0.0, 1.0))
+        each = begin.distances(problem.system, q)
         off_ = jnp.where(closed_, jnp.where(jnp.max(each) < _FAR, 0.0, jnp.sum(each)), jnp.inf)
         better = (off_ < 0.8 * off) | ((k < 2) & ~closed)
         best, closed, r, off = (
@@ -118,7 +119,7 @@ def _found(problem: Problem, begin: Estimate, t: Float[Array, ""], max_steps: in
     return q, steps, closed, r
 
 
-def search(
+def levenberg_marquardt(
     problem: Problem, q: Float[Array, " nq"], t: Float[Array, ""], max_steps: Array | int, free: Array | float = 1.0
 ) -> tuple[Array, Array, Array, Array]:
     """Levenberg-Marquardt, with a damping that fades with the square of the residual. Gives the position, the
@@ -131,7 +132,7 @@ def search(
     def step(state):
         """Judges a trial position, and sets out for the next."""
         q, r, J, trial, factor, k, _ = state
-        r_new, J_new, _ = problem.settled(trial).linearise(trial, t, afar=True)
+        r_new, J_new, _ = problem.on_closest_pairs(trial).linearise(trial, t, afar=True)
         J_new = J_new * free
         better = ~(jnp.sum(r_new * r_new) >= jnp.sum(r * r))
         q, r, J = (jnp.where(better, new, old) for new, old in ((trial, q), (r_new, r), (J_new, J)))

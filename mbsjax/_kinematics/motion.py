@@ -22,8 +22,8 @@ from .._programs.trees import frozen, once
 from .assembly import explain
 from .contacts import Mode
 from .continuation import CODES, follow
-from .drive import Problem, lock_date, problem as make_problem, root
-from .loop_closure import Estimate, close, closing, guess
+from .drive import Problem, lock_time, problem as make_problem, root
+from .loop_closure import Estimate, close_loops, guess, with_closed_contacts
 from .mobility import check_drivers, spare_freedoms
 from .modes import EVENTS, start_mode
 from .replay import Events, told
@@ -161,12 +161,12 @@ def kinematics(
         raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
     if is_concrete(ts) and not np.all(np.diff(ts) > 0):
         raise ValueError("the output times must increase")
-    assembling = closing(mech, problem)
+    assembling = with_closed_contacts(mech, problem)
     begin = guess(mech, problem, estimate)
     events = max_events if mech.contacts else 0
     wait = (lambda: None) if mech.contacts else _run.ahead((problem, begin.q, ts, max_steps, events), _to_run)
     t0 = jnp.asarray(known(ts)[0])
-    q0, _, closed, *_ = close(assembling, begin, 200, t0)
+    q0, _, closed, *_ = close_loops(assembling, begin, 200, t0)
     looking = throw and is_concrete(problem, q0)
     near = _around(problem, q0) if mech.contacts else None
     if looking:
@@ -182,7 +182,7 @@ def kinematics(
         if looking and not bool(fits):
             names = [c.name for c in mech.contacts if c.active]
             raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
-        closed, problem = closed & fits, problem.within(mode)
+        closed, problem = closed & fits, problem.with_mode(mode)
     wait()
     found = _run(problem, q0, closed, ts, max_steps, events)
     motion = Motion(mech, ts, *found, estimate=begin)
@@ -223,14 +223,14 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
     rates and carries the derivatives."""
     problem_, q0_, ts_ = frozen((problem, q0, ts))
     found = follow(problem_, q0_, ts_, closed, max_steps, max_events)
-    stopped_at = lock_date(problem.within(found.mode_last), found.last, found.stopped_at)
+    stopped_at = lock_time(problem.with_mode(found.mode_last), found.last, found.stopped_at)
     code = RESULTS.successful
     for i, name in enumerate(CODES):
         code = RESULTS.where(found.why == i, getattr(RESULTS, name), code)
     code = RESULTS.where(closed, code, RESULTS.not_assembled)
 
     def complete(q: Array, t: Array, mode: Mode | None, there: Array):
-        problem_ = problem.within(mode)
+        problem_ = problem.with_mode(mode)
         t, q = jnp.where(there, t, ts[0]), jnp.where(there, q, q0_)  # harmless where there is nothing
         q = root(problem_, q, t)
         v, a, r = _rates(problem_, q, t)

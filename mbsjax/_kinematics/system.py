@@ -25,7 +25,7 @@ from .contacts import ContactGeometry, Mode, Proximity, contact_geometry
 from .layout import Layout, layout
 
 
-Turns = Any  # (cosines, sines) of all bodies in the plane; phi of all joints in space
+Rotations = Any  # (cosines, sines) of all bodies in the plane; phi of all joints in space
 _SHORT, _LONG = 1e-3, 0.1  # of the mechanism's size: elements that are shorter, or longer, do not set the steps
 _ELSEWHERE = 1e-3  # of the mechanism's size: an active contact's places nearer to each other are the same place
 
@@ -66,7 +66,7 @@ class System(eqx.Module):
 
     def poses(self, q: Float[Array, "nq *lanes"]) -> AbstractPose:
         """The pose in ground of every body, numbered as the tree reaches them."""
-        return self.poses_and_joints(q, self.turns(q))[0]
+        return self.poses_and_joints(q, self.rotations(q))[0]
 
     def _joints(self, q: Float[Array, "nq *lanes"]) -> AbstractPose:
         """phi of every joint of the walk."""
@@ -80,7 +80,7 @@ class System(eqx.Module):
         by_kind = self.layout.by_kind
         return group.concatenate(phi).map_many(lambda leaf, axis: pick(leaf, by_kind, axis))
 
-    def turns(self, q: Float[Array, "nq *lanes"]) -> Turns:
+    def rotations(self, q: Float[Array, "nq *lanes"]) -> Rotations:
         """All cosines and sines that a position needs.
 
         A loop that keeps them in its state computes them once a turn; without that, compilers compute them
@@ -100,9 +100,9 @@ class System(eqx.Module):
             start = stop
         return jnp.cos(angles[1:]), jnp.sin(angles[1:])
 
-    def poses_and_joints(self, q: Float[Array, "nq *lanes"], turns: Turns) -> tuple[AbstractPose, AbstractPose]:
+    def poses_and_joints(self, q: Float[Array, "nq *lanes"], rotations: Rotations) -> tuple[AbstractPose, AbstractPose]:
         """The poses of all bodies, and phi of every joint of the walk."""
-        phi = self._joints(q) if self.layout.planar else turns
+        phi = self._joints(q) if self.layout.planar else rotations
         backwards = self.layout.backwards
         step = part(phi, 0, len(backwards))
         if backwards.any():
@@ -111,7 +111,7 @@ class System(eqx.Module):
         bodies, start = self.layout.group.origin(jnp.zeros((1, *q.shape[1:]), q.dtype)), 0
         for parents in self.layout.parents:
             stop = start + len(parents)
-            turn = tuple(x[start:stop] for x in turns) if self.layout.planar else ()
+            turn = tuple(x[start:stop] for x in rotations) if self.layout.planar else ()
             phi_, inlet, outlet = (part(x, start, stop) for x in (step, self.inlet, self.outlet))
             grown = (take(bodies, parents) @ inlet).onward(phi_, outlet, turn)
             bodies = self.layout.group.concatenate([bodies, grown])
@@ -300,7 +300,7 @@ class System(eqx.Module):
         self, q: Float[Array, "nq *lanes"]
     ) -> tuple[AbstractPose, AbstractPose, Float[Array, "rows nv *lanes"]]:
         """The poses of all bodies, phi of every joint of the walk, and the twist of every freedom."""
-        X, phi = self.poses_and_joints(q, self.turns(q))
+        X, phi = self.poses_and_joints(q, self.rotations(q))
         return X, phi, self.twists(q, X)
 
     def rates(

@@ -20,10 +20,10 @@ CHUNK = 1024
 
 def evaluated(study: Study, x: np.ndarray, chunk: int = CHUNK) -> Evaluation:
     """Values and classes at many points."""
-    return joined([found for _, found in spread(study, Given(jnp.asarray(x)), len(x), chunk)])
+    return joined([found for _, found in evaluated_in_chunks(study, PointTable(jnp.asarray(x)), len(x), chunk)])
 
 
-class Given(eqx.Module):
+class PointTable(eqx.Module):
     """Points from a table, by their numbers."""
 
     x: Float[Array, "n d"]
@@ -37,7 +37,7 @@ def joined(parts: list[Evaluation]) -> Evaluation:
     return Evaluation(*(np.concatenate(x) for x in zip(*parts)))
 
 
-def spread(
+def evaluated_in_chunks(
     study: Study, points: Callable[[Array], Array], n: int, chunk: int, wanted: list[int] | None = None
 ) -> Iterator[tuple[np.ndarray, Evaluation]]:
     """Evaluates points number 0 ... n - 1 in chunks, one on each device at a time, and gives the chunks of this
