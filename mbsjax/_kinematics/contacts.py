@@ -93,7 +93,7 @@ class ContactGeometry(eqx.Module):
     def wrench(self, P_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
         """What the gap grows by, for each unit of a twist in ground of the second body: the wrench of a unit force
         along the common normal; the first body's twist takes as much away."""
-        p, n = (lifted(P_a, x) for x in self.A.edge(e1, s1))
+        p, n = (lifted(P_a, x) for x in self.A.point_and_normal(e1, s1))
         p, n = P_a.apply(p), P_a.rotate(n)
         if P_a.dim == 2:
             return jnp.stack([p[0] * n[1] - p[1] * n[0], n[0], n[1]])
@@ -113,8 +113,8 @@ class ContactGeometry(eqx.Module):
             self.B,
             X,
             self.pairs,
-            same=pick(self.A.beside(e1), first) & pick(self.B.beside(e2), second),
-            skip=self.A.edge(e1, s1)[0],
+            same=pick(self.A.adjacent(e1), first) & pick(self.B.adjacent(e2), second),
+            skip=self.A.point_and_normal(e1, s1)[0],
             radius=jnp.where(on, radius, -1.0),
             apart=None if apart is None else apart[:n],
         )
@@ -173,7 +173,7 @@ class ContactGeometry(eqx.Module):
             along = jnp.where(lines, row.length, curved)
             shortest.append(jnp.min(jnp.where(along > 0, along, jnp.inf)))
             plain = ~lines & (np.array(shape.groups) < 0)
-            radii.append(jnp.where(plain & shape.there & (row.radius >= 0), row.radius, jnp.inf))
+            radii.append(jnp.where(plain & shape.has_extent & (row.radius >= 0), row.radius, jnp.inf))
         first, second = self.pairs
         return jnp.minimum(*shortest), (radii[0][first] + radii[1][second]) / 2
 

@@ -50,8 +50,8 @@ def without_singletons(
 def solve_singletons_last(
     J: Float[Array, "m n *lanes"], B: Float[Array, "m k *lanes"], singletons: tuple[tuple[int, int], ...]
 ) -> Float[Array, "n k *lanes"]:
-    """As `least_squares(J)(B)`, where each of the `singletons` is a (row, column) whose column has no entry but in its row: the
-    others are found first, without that row, which the unknown of the column then satisfies."""
+    """As `least_squares(J)(B)`, where each of the `singletons` is a (row, column) whose column has no entry but in its
+    row: the others are found first, without that row, which the unknown of the column then satisfies."""
     rows, columns = (np.array([pair[k] for pair in singletons], dtype=int) for k in range(2))
     others = np.setdiff1d(np.arange(J.shape[1]), columns)
     X = least_squares(without_singletons(J, singletons))(pick(B, np.setdiff1d(np.arange(J.shape[0]), rows)))
