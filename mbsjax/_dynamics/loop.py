@@ -230,12 +230,12 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
         t1 = jnp.where(last & ~s.fresh, t_end, s.t + h)
         y = jnp.concatenate([s.q, s.p])
         taken = step(solver, look, (plant, s.stance), s.t, h, y, s.f, still, middle=options.watching, scan_kind="lax")
-        now: Instant = jax.tree_util.tree_map(lambda x: x[-1], taken.seen)
+        now: Instant = jax.tree_util.tree_map(lambda x: x[-1], taken.instants)
         g = g_mid = nothing
         places, there, apart, apart_mid = s.stance.where, s.there, s.apart, s.apart
         if options.watching:
             both = jax.vmap(lambda t, now: guards(plant, t, now, s.stance, s.apart))(
-                jnp.stack([s.t + h / 2, t1]), taken.seen
+                jnp.stack([s.t + h / 2, t1]), taken.instants
             )
             g_mid, apart_mid = both[0][0], both[3][0]
             g, places, there, apart = jax.tree_util.tree_map(lambda x: x[1], both)

@@ -10,7 +10,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
-from .._programs.trees import lasting, lean
+from .._programs.trees import lasting, without_unused
 from .study import Evaluation, Study
 
 
@@ -71,7 +71,7 @@ def _on_each(f: Any, rows: Array, mesh: Mesh) -> Any:
     numbers, structure = eqx.partition(f, eqx.is_array)
 
     def here(numbers: Any, rows: Array) -> Any:
-        return jax.vmap(lean(eqx.combine(numbers, structure), rows[0]))(rows)
+        return jax.vmap(without_unused(eqx.combine(numbers, structure), rows[0]))(rows)
 
     every = PartitionSpec("samples")
     split = jax.shard_map(here, mesh=mesh, in_specs=(PartitionSpec(), every), out_specs=every, check_vma=False)
@@ -89,7 +89,7 @@ def linearised(study: Study, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @lasting
 def _linearised(study: Study, x: Float[Array, "n d"]) -> tuple[Array, Array]:
-    values = lean(lambda x: study(x).values, x[0])
+    values = without_unused(lambda x: study(x).values, x[0])
 
     def twice(x: Array) -> tuple[Array, Array]:
         y = values(x)

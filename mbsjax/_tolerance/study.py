@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, Int
 
 from .._dynamics.outcome import branch, check, failure, runs, sequence
 from .._programs.precision import as_float, is_concrete
-from .._programs.trees import as_function, lean, once
+from .._programs.trees import as_function, once, without_unused
 from .distribution.base import AbstractDistribution
 from .distribution.symmetric import Normal
 from .parameters import Choice, labels, picks
@@ -227,7 +227,7 @@ def _nominal(model: Callable, functions: tuple[Callable, ...], names: tuple[str,
         values = [as_float_or_bool(f(outcome), name) for name, f in zip(names, functions)]
         return values, [run.result for run in runs(outcome)], branch(outcome), sequence(outcome)
 
-    return lean(look, choice.values)(choice.values)
+    return without_unused(look, choice.values)(choice.values)
 
 
 def _plain(x: np.ndarray) -> np.ndarray:
