@@ -11,6 +11,7 @@ from jax.scipy.special import log_ndtr, logsumexp
 from jaxtyping import Array
 
 from .._programs.trees import lasting
+from .study import Study
 from .taylor import FirstOrder, SecondOrder
 
 
@@ -99,17 +100,7 @@ def allocate(
     wanted = [(kind, name, float(x)) for kind, required in given.items() for name, x in required.items()]
     if not wanted or not costs:
         raise ValueError("an allocation needs costs, and at least one requirement")
-    for kind, name, x in wanted:
-        if name not in study.columns:
-            raise ValueError(
-                f"there is no measure {name!r} to require a {kind} of; they are {', '.join(study.columns)}"
-            )
-        if not (0 < x and (kind != "yield" or x < 1)):
-            raise ValueError(f"the {kind} required of {name!r} must be positive, a yield below 1, got {x:.6g}")
-        k = study.columns.index(name)
-        if kind == "yield" and not np.isfinite([study.lower[k], study.upper[k]]).any():
-            raise ValueError(f"a yield of {name!r} needs limits in the study")
-
+    _check_requirements(study, wanted)
     low, high = (np.asarray(x) for x in study.bounds)
     T0 = (high - low) / 2
     chosen = np.array([study.names.index(name) for name in costs])
@@ -146,6 +137,19 @@ def allocate(
     total = sum(c.of(T[i]) for c, i in zip(costs.values(), chosen))
     found = dict(zip(study.names, T.tolist()))
     return Allocation(found, float(total), met, active, bool(np.all(over < 1e-6) and slope < 1e-4))
+
+
+def _check_requirements(study: Study, wanted: list[tuple[str, str, float]]) -> None:
+    for kind, name, x in wanted:
+        if name not in study.columns:
+            raise ValueError(
+                f"there is no measure {name!r} to require a {kind} of; they are {', '.join(study.columns)}"
+            )
+        if not (0 < x and (kind != "yield" or x < 1)):
+            raise ValueError(f"the {kind} required of {name!r} must be positive, a yield below 1, got {x:.6g}")
+        k = study.columns.index(name)
+        if kind == "yield" and not np.isfinite([study.lower[k], study.upper[k]]).any():
+            raise ValueError(f"a yield of {name!r} needs limits in the study")
 
 
 def check_costs(costs: Mapping[str, Cost], names: tuple[str, ...]) -> None:

@@ -222,12 +222,12 @@ class Study(eqx.Module):
 def _nominal(model: Callable, functions: tuple[Callable, ...], names: tuple[str, ...], choice: Choice) -> Any:
     """All measures at the nominal dimensions, the results of the analyses, their branch, their contact events."""
 
-    def look(x: Array) -> Any:
+    def measured(x: Array) -> Any:
         outcome = model(choice.place(x))
         values = [as_float_or_bool(f(outcome), name) for name, f in zip(names, functions)]
         return values, [run.result for run in runs(outcome)], branch(outcome), sequence(outcome)
 
-    return without_unused(look, choice.values)(choice.values)
+    return without_unused(measured, choice.values)(choice.values)
 
 
 def _plain(x: np.ndarray) -> np.ndarray:

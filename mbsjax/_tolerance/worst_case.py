@@ -142,13 +142,7 @@ def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[Desi
         2.0 [0.36 0.64]
     """
     bounds = np.stack([np.asarray(study.lower), np.asarray(study.upper)])
-    wanted = np.isfinite(bounds)
-    if not along:
-        single = np.array(
-            [isinstance(k, int) for k, n in zip(study.slices.values(), study.sizes) for _ in range(max(n, 1))]
-        )
-        wanted &= single
-    side, which = np.nonzero(wanted)
+    side, which = np.nonzero(np.isfinite(bounds) if along else np.isfinite(bounds) & _single(study))
     count = len(which)
     if count == 0:
         return []
@@ -160,19 +154,19 @@ def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[Desi
     spread = first_order(study).std[which]
     rows, scale = np.arange(len(which)), np.where(spread > 0, spread, 1.0)
 
-    def look(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def room_and_gradient(u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """How much room there is to the limit, in standard deviations, and its gradient in the scores."""
         x, dx = (np.asarray(v) for v in _dimensions(study, jnp.asarray(u)))
         values, slopes = linearised(study, x)
         room = sign * (limit - values[rows, which]) / scale
         return room, np.einsum("ki,kij->kj", -sign[:, None] * slopes[rows, which] / scale[:, None], dx)
 
-    room, g = look(u)
+    room, g = room_and_gradient(u)
     done = np.zeros(len(which), bool)
     step, direction = np.ones(len(which)), _toward(u, room, g)
     for _ in range(max_steps):
         trial = u + step[:, None] * direction
-        room_new, g_new = look(trial)
+        room_new, g_new = room_and_gradient(trial)
         far = np.maximum(np.linalg.norm(u, axis=1), np.linalg.norm(u + direction, axis=1))
         weight = 2 * far / np.maximum(np.linalg.norm(g, axis=1), 1e-12) + 10
         before, after = ((x**2).sum(1) / 2 + weight * np.abs(r) for x, r in ((u, room), (trial, room_new)))
@@ -209,6 +203,12 @@ def form(study: Study, *, max_steps: int = 40, along: bool = False) -> list[Desi
         )
         for i in nearest
     ]
+
+
+def _single(study: Study) -> np.ndarray:
+    """Which values are measures of one number, not of a row along a stroke."""
+    sizes = zip(study.slices.values(), study.sizes)
+    return np.array([isinstance(k, int) for k, n in sizes for _ in range(max(n, 1))])
 
 
 def _toward(u: np.ndarray, room: np.ndarray, g: np.ndarray) -> np.ndarray:
