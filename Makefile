@@ -9,10 +9,7 @@ STAMP := $(VENV)/.stamp
 demo: $(STAMP)-demo
 	$(BIN)/python -m mbsjax.demo
 
-test: $(STAMP) browser
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+test: lint browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15
 
 test-long: $(STAMP)
@@ -31,6 +28,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
+	$(BIN)/lint-imports
 
 bench: $(STAMP)
 	missed=0; for file in benchmarks/[a-z]*.py; do \

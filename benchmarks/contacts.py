@@ -21,7 +21,7 @@ VARIANTS, OUTPUTS = 1000, 361
 
 
 def turn(p):
-    """The lift over one turn, the dates of the events, and the largest residual."""
+    """The lift over one turn, the times of the events, and the largest residual."""
     ts = jnp.linspace(0.0, 4 * jnp.pi, OUTPUTS)
     motion = mbs.kinematics(cam_follower(p), {"O": mbs.constant_speed(-0.5)}, ts, max_events=16, throw=False)
     assert motion.events is not None
@@ -40,11 +40,11 @@ def main() -> int:
     single, single_compile = compiled(turn, nominal)
     many, many_compile = compiled(jax.vmap(turn), variants)
     one, batch = best(lambda: single(nominal), 20), best(lambda: many(variants), 3)
-    lift, dates, residual = many(variants)
+    lift, times, residual = many(variants)
     for i in range(0, VARIANTS, 250):
         alone = single({k: v[i] for k, v in variants.items()})
         np.testing.assert_allclose(lift[i], alone[0], atol=1e-9)
-        np.testing.assert_allclose(dates[i], alone[1], atol=1e-9)
+        np.testing.assert_allclose(times[i], alone[1], atol=1e-9)
     ratio = VARIANTS * one / batch
     print(f"cam of the thesis 4.4, one turn, {OUTPUTS} outputs, 8 elements and a roller, 8 events")
     print(f"  {'':28}{'compile s':>10}{'run s':>10}{'ms a turn':>12}")

@@ -281,13 +281,13 @@ def cams(lanes: int) -> float:
         times[name] = best(lambda batch=batch: batch(many), 3)
         label, rate = f"{name}, {lanes} variants in one call", lanes / times[name]
         print(f"  {label:40}{compile_batch:10.1f}{times[name]:10.3f}{rate:12.0f}")
-    _, _, dates, count, stats = results["mbsjax"]
-    _, _, dates2, count2, tries = results["two states by hand"]
+    _, _, event_times, count, stats = results["mbsjax"]
+    _, _, event_times2, count2, tries = results["two states by hand"]
     same = np.asarray(count == count2)
-    gap = np.abs(np.where(np.isfinite(dates[same]), dates[same] - dates2[same], 0.0)).max()
+    gap = np.abs(np.where(np.isfinite(event_times[same]), event_times[same] - event_times2[same], 0.0)).max()
     tried = float(np.mean(stats.steps + stats.rejected))
     print(f"  events a run: {float(np.mean(count)):.1f}; tries {tried:.0f}, by hand {float(np.mean(tries)):.0f}")
-    print(f"  same number of events in {100 * same.mean():.2f} %; dates there agree to {gap:.1e} s")
+    print(f"  same number of events in {100 * same.mean():.2f} %; times there agree to {gap:.1e} s")
     return times["mbsjax"] / times["two states by hand"]
 
 

@@ -156,14 +156,14 @@ def compare(seconds: float) -> dict[str, list[tuple[float, float]]]:
 
 def told(found: dict[str, list[tuple[float, float]]], seconds: float) -> None:
     best = case(3)["best"]["sse"]
-    dates = [seconds * part for part in (0.1, 0.25, 0.5, 1.0)]
+    marks = [seconds * part for part in (0.1, 0.25, 0.5, 1.0)]
     print(
         f"{'best objective after':32}"
-        + "".join(f"{t:12.1f} s" for t in dates)
+        + "".join(f"{t:12.1f} s" for t in marks)
         + "   within 1e-6 of the best known after"
     )
     for name, rows in found.items():
-        at = [min([y for s, y in rows if s <= t], default=np.inf) for t in dates]
+        at = [min([y for s, y in rows if s <= t], default=np.inf) for t in marks]
         reached = next((s for s, y in rows if y <= best * (1 + 1e-6)), None)
         print(f"{name:32}" + "".join(f"{y:14.9f}" for y in at) + (f"   {reached:.1f} s" if reached else "   never"))
 

@@ -22,6 +22,7 @@ from ._files.dyn.write import write_dyn as write_dyn
 from ._files.model import Model as Model, load as load, loads as loads
 from ._files.read import FileError as FileError
 from ._files.write import dump as dump, dumps as dumps
+from ._kinematics import summary as _summary  # noqa: F401  (what a mechanism is printed as)
 from ._kinematics.assembly import Assembly as Assembly, assemble as assemble
 from ._kinematics.drive import constant_speed as constant_speed
 from ._kinematics.mobility import (
@@ -40,8 +41,7 @@ from ._model.cam import (
     CamWarning as CamWarning,
     least_base_radius as least_base_radius,
 )
-from ._model.force.base import AbstractForce as AbstractForce, Moment as Moment, Reading as Reading
-from ._model.force.contact_laws import (
+from ._model.contact_laws import (
     AbstractContactLaw as AbstractContactLaw,
     Hertz as Hertz,
     HuntCrossley as HuntCrossley,
@@ -49,6 +49,7 @@ from ._model.force.contact_laws import (
     LankaraniNikravesh as LankaraniNikravesh,
     equivalent_restitution as equivalent_restitution,
 )
+from ._model.force.base import AbstractForce as AbstractForce, Moment as Moment, Reading as Reading
 from ._model.force.load import Load as Load
 from ._model.force.spring import Actuator as Actuator, Spring as Spring
 from ._model.gauge import AbstractGauge as AbstractGauge, Angle as Angle, Distance as Distance, Offset as Offset

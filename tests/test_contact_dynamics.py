@@ -42,7 +42,7 @@ def story(sol):
     return [(e.kind, e.contact) for e in sol.events.list(sol.mech)]
 
 
-def dates(sol):
+def event_times(sol):
     return np.asarray(sol.events.t[: int(sol.events.count)])
 
 
@@ -110,7 +110,7 @@ def test_flat_follower_events(restitution, row):
     assert [k for k, _ in story(sol)][: len(wanted)] == [names[r[0]] for r in wanted]
     if restitution == 0:
         assert int(sol.events.count) == len(wanted)
-    np.testing.assert_allclose(dates(sol)[: len(wanted)], [r[1] for r in wanted], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(event_times(sol)[: len(wanted)], [r[1] for r in wanted], rtol=0, atol=1e-10)
     for i, (kind, _, *values) in enumerate(wanted):
         if values:
             assert abs(float(sol.events.q[i, 1]) - values[0]) <= 1e-10
@@ -169,7 +169,7 @@ def test_thesis_t6_speed_that_loses_the_contact(part):
         assert [k for k, _ in story(sol)] == ["released", "closed"]
         # the force is zero where cos = -(k e + F0 + m g) / (m e w^2 - k e)
         leaves = np.arccos(-(p["k"] + p["F0"] + p["g"]) / (w**2 - p["k"])) / w
-        assert abs(dates(sol)[0] - leaves) <= (1e-10 if part > 1.01 else 1e-7)
+        assert abs(event_times(sol)[0] - leaves) <= (1e-10 if part > 1.01 else 1e-7)
 
 
 # -- thesis 4.4: the cam of arcs and lines -------------------------------------------------------------------
@@ -217,7 +217,7 @@ def test_thesis_t3_contact_forces():
     sol = go(sprung_cam(k), 2 * pi / W, drive=T3_DRIVE, ts=ts)
     check_contacts(sol, size=40.0, forces=60.0)
     assert story(sol) == [("transition", "C23")] * 8
-    np.testing.assert_allclose(dates(sol) * W, ends, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(event_times(sol) * W, ends, rtol=0, atol=1e-10)
     track, element = sol["C23"], np.searchsorted(ends, W * np.asarray(sol.ts)) % 8
     for number in range(8):
         whole, static = t3_forces(number)(sol.ts, k)
@@ -240,7 +240,7 @@ def test_thesis_t3_contact_lost_and_regained():
     check_contacts(first, size=40.0, forces=20.0)
     happened = [k for k, _ in story(first)]
     assert "released" in happened and "closed" in happened and happened.count("transition") >= 4
-    marks = np.unique([0.0, *dates(first), t1])
+    marks = np.unique([0.0, *event_times(first), t1])
     marks = marks[np.concatenate([[True], np.diff(marks) > 1e-9])]
     nodes, weights = np.polynomial.legendre.leggauss((COUNT - 1) // (len(marks) - 1))
     a, b = marks[:-1, None], marks[1:, None]
@@ -255,7 +255,7 @@ def test_thesis_t3_contact_lost_and_regained():
     rho, v = sol["guide"].q, sol["guide"].v
     amplitude = (rho + C) ** 2 + v**2 * M3 / 0.35
     flying = ~np.asarray(sol["C23"].active)
-    number = np.searchsorted(dates(sol), np.asarray(sol.ts))
+    number = np.searchsorted(event_times(sol), np.asarray(sol.ts))
     for k in np.unique(number[flying]):
         assert np.ptp(amplitude[flying & (number == k)]) <= 1e-7 * 1600
 
@@ -292,7 +292,7 @@ def test_ball_hits_floor_and_wall_at_once(restitution):
     """In a square corner both impulses are independent."""
     sol = thrown(ball_and_walls(restitution), (0.4, 0.6), (1.0, -1.0), 1.0)
     check_contacts(sol)
-    np.testing.assert_allclose(dates(sol), 0.5, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(event_times(sol), 0.5, rtol=0, atol=1e-12)
     np.testing.assert_allclose(sol.events.impulse[0], BALL * (1 + np.array(restitution)), rtol=1e-12)
     np.testing.assert_allclose(sol.v[-1], [0.0, -restitution[1], restitution[0]], rtol=0, atol=1e-12)
     np.testing.assert_allclose(sol.q[-1], [0.0, 0.9 - restitution[1] / 2, 0.1 + restitution[0] / 2], atol=1e-12)
@@ -306,7 +306,7 @@ def test_two_impacts_in_one_step(ahead):
     check_contacts(sol)
     order = ["wall", "floor"] if ahead > 0 else ["floor", "wall"]
     assert story(sol) == [("impact", name) for name in order]
-    np.testing.assert_allclose(dates(sol), sorted([0.5, 0.5 + ahead]), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(event_times(sol), sorted([0.5, 0.5 + ahead]), rtol=0, atol=1e-12)
     np.testing.assert_allclose(sol.v[-1], [0.0, -0.25, 0.5], rtol=0, atol=1e-12)
 
 
@@ -336,7 +336,7 @@ def test_resting_on_a_contact_from_the_start():
     for restitution in (0.0, 0.5, 1.0):
         sol = thrown(ball_and_walls((restitution, 0.0), gravity=9.81), (0.0, 0.1), (0.5, 0.0), 1.5)
         check_contacts(sol)
-        assert story(sol) == [("closed", "floor")] and dates(sol)[0] == 0.0
+        assert story(sol) == [("closed", "floor")] and event_times(sol)[0] == 0.0
         np.testing.assert_allclose(sol["floor"].force, BALL * 9.81, rtol=1e-12)
         np.testing.assert_allclose(sol.q[-1], [0.0, 0.75, 0.1], rtol=0, atol=1e-12)
 
@@ -353,7 +353,7 @@ def test_approaching_at_gap_zero_from_the_start():
         t += 2 * v / g
     speeds.append((t + 2 * v * e / g / (1 - e), "closed"))  # where infinitely many more would end
     assert [k for k, _ in story(sol)] == [k for _, k in speeds]
-    np.testing.assert_allclose(dates(sol), [t for t, _ in speeds], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(event_times(sol), [t for t, _ in speeds], rtol=0, atol=1e-9)
     assert np.all(sol["floor"].active[np.asarray(sol.ts) > t])
     np.testing.assert_allclose(sol.q[-1], [0.0, 0.75, 0.1], rtol=0, atol=1e-9)
 
@@ -380,7 +380,7 @@ def test_thin_walls_stop_fast_balls(start):
     sol = thrown(ball_and_walls((1.0, 1.0), thin, radius=0.005), (start, 0.5), (10.0, 0.0), 0.2)
     check_contacts(sol)
     assert story(sol) == [("impact", "wall")]
-    assert abs(dates(sol)[0] - (0.995 - start) / 10) <= 1e-12
+    assert abs(event_times(sol)[0] - (0.995 - start) / 10) <= 1e-12
     np.testing.assert_allclose(sol.q[-1], [0.0, 2 * 0.995 - start - 2.0, 0.5], rtol=0, atol=1e-10)
 
 
@@ -415,7 +415,7 @@ def test_block_falls_flat(restitution):
     sol = go(block(restitution=restitution), 2.0, positions={"at": (0.0, 0.0, 0.7)}, velocities={"at": (0.0, 0.3, 0.0)})
     check_contacts(sol)
     v = np.sqrt(2 * 9.81 * 0.5)
-    assert abs(dates(sol)[0] - v / 9.81) <= 1e-12
+    assert abs(event_times(sol)[0] - v / 9.81) <= 1e-12
     np.testing.assert_allclose(sol.events.impulse[0], [BALL * v * (1 + restitution) / 2] * 2, rtol=1e-9)
     np.testing.assert_allclose(sol.events.v_after[0], [0.0, 0.3, restitution * v], rtol=0, atol=1e-9)
     np.testing.assert_allclose(sol.q[-1], [0.0, 0.6, 0.2], rtol=0, atol=1e-9)
@@ -435,7 +435,7 @@ def test_block_falls_on_one_corner(inertia):
     # the left corner, seen from the centre of mass
     x, y = -a * np.cos(tilt) + b * np.sin(tilt), -a * np.sin(tilt) - b * np.cos(tilt)
     fall = np.sqrt(2 * 9.81 * (0.7 + y))
-    assert abs(dates(sol)[0] - fall / 9.81) <= 1e-12
+    assert abs(event_times(sol)[0] - fall / 9.81) <= 1e-12
     impulse = fall / (1 / m + x * x / inertia)
     assert float(events.impulse[0, 0]) == pytest.approx(impulse, rel=1e-9)
     np.testing.assert_allclose(events.v_after[0], [x * impulse / inertia, 0.0, impulse / m - fall], rtol=0, atol=1e-9)
@@ -493,7 +493,7 @@ def struck(restitution, gap, **options):
 def test_cradle_with_gaps_hands_the_speed_on(gap):
     sol = struck(1.0, gap)
     assert story(sol) == [("impact", f"c{i}") for i in range(3)]
-    np.testing.assert_allclose(dates(sol), [0.3, 0.3 + gap, 0.3 + 2 * gap], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(event_times(sol), [0.3, 0.3 + gap, 0.3 + 2 * gap], rtol=0, atol=1e-12)
     np.testing.assert_allclose(sol.v[-1], [0.0, 0.0, 0.0, 1.0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(sol.kinetic, 0.5, rtol=1e-12)
 
@@ -510,7 +510,7 @@ def test_balls_that_touch_are_struck_together(restitution):
 
 def test_balls_that_touch_hand_the_speed_on_in_turn():
     sol = struck(1.0, 0.0, impacts="in turn")
-    np.testing.assert_allclose(dates(sol), 0.3, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(event_times(sol), 0.3, rtol=0, atol=1e-12)
     assert story(sol) == [("impact", "c0"), ("impact", "c1"), ("impact", "c2")]
     np.testing.assert_allclose(sol.v[-1], [0.0, 0.0, 0.0, 1.0], rtol=0, atol=1e-12)
 
@@ -525,7 +525,7 @@ def test_balls_that_strike_from_both_ends():
     )
     check_contacts(both)
     # they pass their speeds on, the two in the middle meet at t = 0.35, and all go back as they came
-    np.testing.assert_allclose(dates(both), [0.3, 0.35, 0.4], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(event_times(both), [0.3, 0.35, 0.4], rtol=0, atol=1e-12)
     np.testing.assert_allclose(both.events.impulse[:3], [[1, 0, 1], [0, 2, 0], [1, 0, 1]], rtol=0, atol=1e-12)
     np.testing.assert_allclose(both.v[-1], [-1.0, 0.0, 0.0, 1.0], rtol=0, atol=1e-12)
     np.testing.assert_allclose(both.kinetic, 1.0, rtol=1e-12)
@@ -564,7 +564,7 @@ def three_laws():
     begin = {"positions": {f"y {n}": height for n in laws}, "velocities": {f"y {n}": -v for n in laws}}
     begin |= {"rtol": 1e-12, "atol": 1e-12}
     first = go(mech, 0.1, **begin)
-    at = {name: [float(t) for t, (_, who) in zip(dates(first), story(first)) if who == name] for name in laws}
+    at = {name: [float(t) for t, (_, who) in zip(event_times(first), story(first)) if who == name] for name in laws}
     inside = np.linspace(at["hertz"][0], at["hertz"][1], 101)
     return first, go(mech, 0.1, **begin, ts=inside), at, m, v
 
@@ -643,7 +643,7 @@ def collision(stiffness, hysteresis, restitution, speed):
     sol = go(pendulums(law, restitution), 0.6, positions={**start, **rest})
     check_contacts(sol, forces=1e3)
     assert sorted(story(sol)) == [("closed", "soft"), ("impact", "hard"), ("released", "soft")]
-    hit = float(dates(sol)[story(sol).index(("impact", "hard"))])
+    hit = float(event_times(sol)[story(sol).index(("impact", "hard"))])
     period = 4 * ellipk(np.sin(angle / 2) ** 2) / np.sqrt(G)
     assert hit == pytest.approx(period / 4, rel=1e-8)
     return np.asarray(sol.v[-1, :2]), np.asarray(sol.v[-1, 2:])
@@ -750,7 +750,7 @@ def test_thesis_t8_latch_blocks_releases_and_stops():
             now[names.index(name)] = kind == "closed"
         alone = i + 1 == len(said) or sol.events.t[i + 1] > sol.events.t[i]
         assert not alone or np.array_equal(now, sol.events.active[i])
-    ts, log = np.asarray(sol.ts), dates(sol)
+    ts, log = np.asarray(sol.ts), event_times(sol)
     on = np.stack([sol[name].active for name in names], 1)
     last = np.searchsorted(log, ts, side="right") - 1
     begin = np.array([c.active for c in sol.mech.contacts])

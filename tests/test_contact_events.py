@@ -51,9 +51,9 @@ def test_geneva_drive_over_three_turns():
     off = lambda alpha, slot: np.cos(slot) * a * np.sin(alpha) - np.sin(slot) * (a * np.cos(alpha) - c)
     met = [brentq(lambda x, s=s: off(x, s) + gap, -np.pi / 4, 0.0) for s in (5 * np.pi / 4, rest + np.pi)]
     middle = np.pi * (1 + 2 * np.arange(3))
-    dates = np.asarray(motion.events.t[:9]).reshape(3, 3)
-    np.testing.assert_allclose(dates[:, 0], middle + np.array([met[0], met[1], met[1]]), atol=1e-9)
-    np.testing.assert_allclose(dates[:, 2], middle + out, atol=1e-9)
+    event_times = np.asarray(motion.events.t[:9]).reshape(3, 3)
+    np.testing.assert_allclose(event_times[:, 0], middle + np.array([met[0], met[1], met[1]]), atol=1e-9)
+    np.testing.assert_allclose(event_times[:, 2], middle + out, atol=1e-9)
     wheel = np.asarray(motion["B"].q)
     np.testing.assert_allclose(
         wheel[[0, 600, 1200, 1800]], [3 * np.pi / 4, *(rest - np.pi / 2 * np.arange(3))], atol=1e-9
@@ -141,18 +141,18 @@ def test_trap_double_crossing_inside_a_step():
 
 
 def test_a_contact_that_becomes_impossible_and_its_date():
-    """The pin draws the peg along ("keep") until it is beside it: then nothing can keep them together. The date
+    """The pin draws the peg along ("keep") until it is beside it: then nothing can keep them together. The time
     follows from the geometry, and so does its derivative, to what a singular position allows."""
 
-    def dates(reach):
+    def event_times(reach):
         motion = mbs.kinematics(rotor(reach, 2.19), {"O": mbs.constant_speed(1.0, -1.0)}, SWEEP, throw=False)
         return motion.events.t[:2], motion.events.kind[:2]
 
     reach = jnp.asarray(2.0)
-    (_, deleted), kind = jax.jit(dates)(reach)
+    (_, deleted), kind = jax.jit(event_times)(reach)
     assert [mbs.EVENTS[int(k)] for k in kind] == ["closed", "deleted"]
     assert float(deleted) == pytest.approx(1 + np.arcsin(0.2 / 2), abs=1e-9)
-    slope = jax.jit(jax.jacfwd(lambda r: dates(r)[0]))(reach)
+    slope = jax.jit(jax.jacfwd(lambda r: event_times(r)[0]))(reach)
     cosine = lambda r: (r**2 + 2.19**2 - 0.2**2) / (2 * r * 2.19)
     assert float(slope[0]) == pytest.approx(float(jax.grad(lambda r: -jnp.arccos(cosine(r)))(reach)), rel=1e-8)
     assert float(slope[1]) == pytest.approx(-0.2 / 4 / np.sqrt(1 - 0.01), rel=1e-3)
@@ -175,10 +175,10 @@ def test_trap_start_exactly_on_a_transition():
     """The cam T3 begins where the roller's contact passes from the arc to the corner."""
     begin = float(borders(T3)[0])
     motion = mbs.kinematics(t3_cam(), turning(start=-begin), jnp.linspace(0.0, 4 * jnp.pi, 13))
-    dates = (borders(T3) - begin) % (2 * np.pi)
+    event_times = (borders(T3) - begin) % (2 * np.pi)
     found = np.asarray(SPEED * motion.events.t[: int(motion.events.count)])
     inner = found[(found > 1e-8) & (found < 2 * np.pi - 1e-8)]
-    np.testing.assert_allclose(inner, np.sort(dates)[1:], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(inner, np.sort(event_times)[1:], rtol=0, atol=1e-9)
     assert float(motion.residual.max()) <= 1e-11
 
 
@@ -235,8 +235,8 @@ def test_a_jam_tells_where_when_and_what():
     mech, drive = blocked(), {"O": mbs.constant_speed(1.0)}
     motion = mbs.kinematics(mech, drive, SWEEP, throw=False)
     assert bool(motion.result == mbs.RESULTS.jammed) and kinds(motion) == [("jammed", "stop")]
-    date = np.pi / 2 - np.arccos(1 - 0.2**2 / (2 * 2.0**2))
-    assert float(motion.stopped_at) == pytest.approx(date, abs=1e-9)
+    locked = np.pi / 2 - np.arccos(1 - 0.2**2 / (2 * 2.0**2))
+    assert float(motion.stopped_at) == pytest.approx(locked, abs=1e-9)
     assert np.all(np.isnan(motion.q[2])) and np.all(np.isfinite(motion.q[:2]))
     with pytest.raises(RuntimeError, match=r"At t = 1\.47.*jammed.*held by 'stop'"):
         mbs.kinematics(mech, drive, SWEEP)

@@ -17,7 +17,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import mbsjax as mbs
-from mbsjax._model.profile.closest_pair import meet
+from mbsjax._model.profile.closest_pair import common_normal
 from mbsjax._model.profile.outline import outline
 from mbsjax._numerics.groups import SE2
 from tests.curves import TAU, brute_force, matrix, on_circle, polar, polish, ring, straight, through, turned
@@ -188,7 +188,7 @@ def coordinates(case):
     first, second = eqx.combine(UNRAVEL(case.leaves), STRUCTURE)
     A, B = outline(first, False, ()), outline(second, False, ())
     X = SE2.of(mbs.PlanarFrame(*case.pose))
-    return jnp.stack(meet(A, B, X, case.e1, case.e2, case.near[0], case.near[1]))
+    return jnp.stack(common_normal(A, B, X, case.e1, case.e2, case.near[0], case.near[1]))
 
 
 @functools.cache
@@ -326,7 +326,9 @@ def test_higher_derivatives_on_curves_are_those_of_circles(other, order):
         second = ring(r[1]) if other == "curve" else mbs.Circle((0.0, 0.0), r[1])
         A, B = (outline((element,), True, ()) for element in (ring(r[0]), second))
         first = jnp.zeros((), int)
-        met = meet(A, B, SE2.of(mbs.frames.PlanarFrame(x, y, turn)), first, first, jnp.asarray(0.01), jnp.asarray(0.42))
+        met = common_normal(
+            A, B, SE2.of(mbs.frames.PlanarFrame(x, y, turn)), first, first, jnp.asarray(0.01), jnp.asarray(0.42)
+        )
         return jnp.stack(met)
 
     def exact(t):

@@ -340,9 +340,9 @@ def test_compressor_keeps_running(inertia, cycles, slowest, fastest):
     assert (angle[-1] - pi) / (2 * pi * 1.5) == pytest.approx(cycles, abs=0.005)
     speeds = exact.rate(np.linspace(pi, angle[-1], 4001))
     assert (speeds.min(), speeds.max()) == pytest.approx((slowest, fastest), abs=0.005)
-    dates = [event.t for event in sol.events.list(mech, sol.triggers)]
+    event_times = [event.t for event in sol.events.list(mech, sol.triggers)]
     passed = exact.kinks[(exact.kinks > pi) & (exact.kinks < angle[-1])]
-    close(dates, [exact.clock(x) for x in passed], 1e-9)
+    close(event_times, [exact.clock(x) for x in passed], 1e-9)
 
 
 def test_compressor_with_a_light_flywheel_stalls():

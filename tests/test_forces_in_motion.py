@@ -52,18 +52,18 @@ def ride():
 
 
 def test_buffer_pushes_and_rope_pulls():
-    """Free flight, half a period at 2 rad/s, and free flight back; the changes are dated."""
+    """Free flight, half a period at 2 rad/s, and free flight back; the changes are located."""
     sol = ride()
     ts = np.asarray(sol.ts)
     gone = 0.5 + pi / 2
     depth = np.select([ts < 0.5, ts < gone], [0.5 - ts, -sin(2 * (ts - 0.5)) / 2], ts - gone)
     close(sol["x_buffer"].q, depth, 1e-10)
     close(sol["x_rope"].q, 0.5 - depth, 1e-10)
-    dates = {"pushing": [], "pulling": []}
+    event_times = {"pushing": [], "pulling": []}
     for event in sol.events.list(sol.mech):
-        dates[event.contact].append(event.t)
-    for name in dates:
-        close(dates[name], [0.5, gone], 1e-11)
+        event_times[event.contact].append(event.t)
+    for name in event_times:
+        close(event_times[name], [0.5, gone], 1e-11)
 
 
 def test_spring_by_its_curve():

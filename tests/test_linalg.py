@@ -13,9 +13,9 @@ from mbsjax._numerics.linalg import (
     determinant,
     echelon,
     least_squares,
-    lone_last,
     saddle,
     shortest,
+    solve_singletons_last,
     symmetric,
 )
 from tests.mechanisms import four_bar, turn
@@ -155,12 +155,12 @@ def test_nan_is_not_hidden():
 
 def test_lone_unknowns_last():
     J = random(6, 5)
-    lone = ((2, 1), (4, 3))
-    for row, column in lone:
+    singletons = ((2, 1), (4, 3))
+    for row, column in singletons:
         J[:, column] = 0.0
         J[row, column] = 1.5
     B = J @ random(5, 2, seed=3)
-    found = lone_last(jnp.asarray(J), jnp.asarray(B), lone)
+    found = solve_singletons_last(jnp.asarray(J), jnp.asarray(B), singletons)
     np.testing.assert_allclose(found, np.linalg.lstsq(J, B, rcond=None)[0], atol=1e-12)
 
 

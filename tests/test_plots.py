@@ -263,12 +263,12 @@ def bars(axes) -> list[tuple[int, float, float]]:
 def fits(axes, motion) -> None:
     """Bars cover just the outputs at which contacts are active; they begin and end at events, or with the motion."""
     found, ts = bars(axes), np.asarray(motion.ts)
-    dates = np.array([ts[0], ts[-1], *(e.t for e in motion.events.list(motion.mech))])
+    event_times = np.array([ts[0], ts[-1], *(e.t for e in motion.events.list(motion.mech))])
     for row, contact in enumerate(motion.mech.contacts):
         mine = [(a, b) for k, a, b in found if k == row]
         for end in np.ravel(mine):
-            assert np.min(np.abs(dates - end)) < 1e-12
-        clear = np.min(np.abs(ts[:, None] - dates[None, 2:]), axis=1) > 1e-9
+            assert np.min(np.abs(event_times - end)) < 1e-12
+        clear = np.min(np.abs(ts[:, None] - event_times[None, 2:]), axis=1) > 1e-9
         covered = np.array([any(a <= t <= b for a, b in mine) for t in ts])
         assert np.array_equal(covered[clear], np.asarray(motion[contact.name].active)[clear])
     assert [t.get_text() for t in axes.get_yticklabels()] == [c.name for c in motion.mech.contacts]
@@ -306,8 +306,8 @@ def test_switching_functions_with_their_zeros(sol):
     np.testing.assert_allclose((static + dynamic)[on], whole[on], atol=1e-12)
     assert np.isnan(static[~on]).all() and np.isnan(dynamic[~on]).all()
     zeros = [line.get_xydata()[0] for line in gap.lines if line.get_marker() in ("o", "v", "^")]
-    dates = [e.t for e in events if e.kind in ("impact", "closed", "released")]
-    assert sorted(x for x, _ in zeros) == sorted(dates) and all(y == 0 for _, y in zeros)
+    event_times = [e.t for e in events if e.kind in ("impact", "closed", "released")]
+    assert sorted(x for x, _ in zeros) == sorted(event_times) and all(y == 0 for _, y in zeros)
     zeros = [line.get_xdata()[0] for line in force.lines if line.get_marker() == "^"]
     assert zeros == [e.t for e in events if e.kind == "released"]
     q1 = drawn(places, "$q_1$").get_ydata()

@@ -50,7 +50,7 @@ def along(f, x, way):
 
 
 def test_bounces_have_the_second_derivatives_of_their_closed_forms():
-    """The date of a bounce bends too: with one Newton correction of it, first derivatives would be right, and these
+    """The time of a bounce bends too: with one Newton correction of it, first derivatives would be right, and these
     would not."""
     way = jnp.array([1.0, 0.3])
     starts = jnp.array([[0.9, 0.5], [1.1, 0.5], [1.0, 1.0]])
@@ -148,18 +148,18 @@ def leaves(mech):
 
 
 def follower_outcome(x, back):
-    """Final state, dates, an impulse and a contact force, of the cam-follower after two turns."""
+    """Final state, times, an impulse and a contact force, of the cam-follower after two turns."""
     mech, t1 = back(x[:-2]), x[-1]
     drive = turning(x[-2])
     state = mbs.state(mech, drive=drive, throw=False)
     ts = jnp.stack([0.01 + 0 * t1, t1])
     sol = mbs.simulate(mech, state, t1, ts=ts, drive=drive, rest_speed=3e-3, throw=False, **SIZES)
-    dates = sol.events.t[:4]
-    return jnp.concatenate([sol.q[-1, 1:], sol.v[-1, 1:], dates, sol.events.impulse[1], sol.press[0]])
+    times = sol.events.t[:4]
+    return jnp.concatenate([sol.q[-1, 1:], sol.v[-1, 1:], times, sol.events.impulse[1], sol.press[0]])
 
 
 def collision_outcome(x, back):
-    """Final state, date and impulse of two pendulums that collide; the last numbers are the start."""
+    """Final state, time and impulse of two pendulums that collide; the last numbers are the start."""
     mech = back(x[:-3])
     state = mbs.state(mech, {"A": x[-3], "B": 0.0}, {"A": x[-2], "B": 0.0}, throw=False)
     sol = mbs.simulate(mech, state, x[-1], ts=x[-1:], throw=False, max_steps=96, max_events=4)

@@ -196,11 +196,11 @@ def knock_dates(p, count=8, start=1.4, radius=0.05, g=9.81):
         m = np.sin(top / 2) ** 2
         return np.sqrt(length / g) * (ellipk(m) - ellipkinc(np.arcsin(np.sin(touches / 2) / np.sqrt(m)), m))
 
-    top, dates = start, [fall(start)]
+    top, times = start, [fall(start)]
     for _ in range(count - 1):
         top = np.arccos(np.cos(touches) - restitution**2 * (np.cos(touches) - np.cos(top)))
-        dates.append(dates[-1] + 2 * fall(top))
-    return np.array(dates)
+        times.append(times[-1] + 2 * fall(top))
+    return np.array(times)
 
 
 def knock_slopes(p):

@@ -1,4 +1,4 @@
-"""Synthesis through events: dimensions identified from the dates of contacts, and a trip point set by gradient."""
+"""Synthesis through events: dimensions identified from the times of contacts, and a trip point set by gradient."""
 
 from math import pi
 
@@ -20,14 +20,14 @@ def run(p):
 @pytest.mark.long
 def test_dimensions_are_identified_from_nine_event_times():
     """Formed, arc to point to arc, broken, twice, and formed again: five dimensions, each off by a hundredth, are found
-    again from these dates."""
+    again from these times."""
     true = np.array(list(T7.values()))
     off = true * (1 + 0.01 * np.array([1, -1, 1, 1, -1]))
     free = {name: tuple(sorted((0.9 * x, 1.1 * x))) for name, x in T7.items()}
-    dates = lambda sol: jnp.where(jnp.isfinite(sol.events.t[:9]), sol.events.t[:9], 1e3)
-    make = lambda start, wanted: mbs.Task(run, start, free, {"dates": mbs.Match(dates, wanted)})
+    times = lambda sol: jnp.where(jnp.isfinite(sol.events.t[:9]), sol.events.t[:9], 1e3)
+    make = lambda start, wanted: mbs.Task(run, start, free, {"times": mbs.Match(times, wanted)})
     begin = {name: jnp.asarray(x) for name, x in T7.items()}
-    look = mbs.synthesize(make(begin, np.zeros(9)), starts=true[None], max_steps=1)  # the same program, for the dates
+    look = mbs.synthesize(make(begin, np.zeros(9)), starts=true[None], max_steps=1)  # the same program, for the times
     wanted = look.best.y
     assert np.all(np.diff(wanted) > 0) and wanted[-1] < 1.9
     found = mbs.synthesize(make(begin, wanted), starts=off[None], max_steps=60)

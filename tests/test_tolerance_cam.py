@@ -49,16 +49,16 @@ def test_lift_off_at_a_corner_depends_on_the_cam_alone(told):
     for name in ("k", "m", "c"):
         assert abs(first.slopes[k, names.index(name)]) < 1e-12
 
-    def date(e, R, l, w, r):  # noqa: E741
+    def lift_off_time(e, R, l, w, r):  # noqa: E741
         corner, along = np.array([-l, w]), np.array([-l - e, w - R])
         normal = np.array([along[1], -along[0]]) / np.hypot(*along)
         center = corner + r * (normal if normal[1] > 0 else -normal)
         return np.arctan2(center[1], center[0]) / 0.5
 
     p = {name: float(told["nominal"][name]) for name in ("e", "R", "l", "w", "r")}
-    np.testing.assert_allclose(first.values[k], date(**p), rtol=1e-10)
+    np.testing.assert_allclose(first.values[k], lift_off_time(**p), rtol=1e-10)
     for name in p:
-        slope = (date(**{**p, name: p[name] + 1e-5}) - date(**{**p, name: p[name] - 1e-5})) / 2e-5
+        slope = (lift_off_time(**{**p, name: p[name] + 1e-5}) - lift_off_time(**{**p, name: p[name] - 1e-5})) / 2e-5
         np.testing.assert_allclose(first.slopes[k, names.index(name)], slope, rtol=1e-6, atol=1e-8)
 
 

@@ -107,8 +107,8 @@ def test_poses_in_space_are_positions_and_euler_parameters(spatial):
 
 def test_events_are_frames_of_their_own_with_their_contacts(sol):
     data = content(mbs.view(sol))
-    t, dates = numbers(data["t"]), np.asarray(sol.events.t)[: int(sol.events.count)]
-    np.testing.assert_array_equal(np.unique(t), np.union1d(np.asarray(sol.ts), dates))
+    t, times = numbers(data["t"]), np.asarray(sol.events.t)[: int(sol.events.count)]
+    np.testing.assert_array_equal(np.unique(t), np.union1d(np.asarray(sol.ts), times))
     assert (np.diff(t) >= 0).all()
     events, said = data["events"], sol.events.list(sol.mech)
     assert [e["text"] for e in events] == [str(e) for e in said]
@@ -413,8 +413,8 @@ def test_what_jumps_at_an_event_is_not_smeared(visit, sol):
         here, origin = (page.evaluate(f"mbsjax.project({body!r}, [0, 0])")[0] for body in ("follower", "ground"))
         return (here - origin) / state(page)["view"]["scale"]
 
-    date, height = log.t[k], float(log.q[k, guide])
-    before, after = x(date - 1e-7), x(date)
+    at, height = log.t[k], float(log.q[k, guide])
+    before, after = x(at - 1e-7), x(at)
     np.testing.assert_allclose([before, after], [height, height - 10.0], atol=1e-3)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._events.results import RESULTS
-from .._kinematics.assembly import close, closing, explain, guess
+from .._kinematics.assembly import explain
 from .._kinematics.drive import problem as make_problem
+from .._kinematics.loop_closure import close_loops, guess, with_closed_contacts
 from .._kinematics.track import AbstractPosition
 from .._model.mechanism import Mechanism
 from .._programs.batch import lane_by_lane
@@ -103,9 +104,9 @@ def equilibrium(
     """
     fixed, drive, t = dict(fixed or {}), dict(drive or {}), as_float(t, "the time of an equilibrium")
     problem = make_problem(mech, drive, fixed)
-    assembling = closing(mech, problem)
+    assembling = with_closed_contacts(mech, problem)
     begin = guess(mech, problem, estimate)
-    q, _, closed, *_ = close(assembling, begin, 200, t)
+    q, _, closed, *_ = close_loops(assembling, begin, 200, t)
     looking = throw and is_concrete(problem, q)
     if looking and not bool(closed):
         raise ValueError(explain(mech, assembling, q, float(t), fixed))
@@ -212,13 +213,13 @@ def _located(plant: Plant, q: Array, mode: Mode) -> Mode:
     if not plant.laws:
         return mode
     system = plant.problem.system
-    return system.located(system.planes(system.poses(q)), mode)
+    return system.locate_contacts(system.planes(system.poses(q)), mode)
 
 
 def _open_gaps(plant: Plant, q: Array, mode: Mode) -> Array:
     """The gaps of the open contacts between rigid bodies; infinite for the others."""
     system = plant.problem.system
-    return jnp.where(mode.active | ~plant.rigid, jnp.inf, system.nearest(system.planes(system.poses(q))).gap)
+    return jnp.where(mode.active | ~plant.rigid, jnp.inf, system.closest_pairs(system.planes(system.poses(q))).gap)
 
 
 def _contact_changes(

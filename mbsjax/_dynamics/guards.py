@@ -16,21 +16,19 @@ def guards(
     its force (G_F). Then the switches. Also where the contacts are, where each might close with the gap there, and the
     gaps of the pairs of elements that are apart; `apart` are those of when the step began."""
     frame, system = now.frame, plant.problem.system
-    values = []
-    places, near = mode.places, jnp.zeros_like(mode.places.s1)
-    there = places
+    values, places, closest, gaps = [], mode.places, mode.places, jnp.zeros_like(mode.places.s1)
     if plant.laws:
         rigid = plant.rigid.reshape(-1, *(1,) * t.ndim)
         s1, s2 = frame.spots
-        where = mode.places._replace(s1=s1, s2=s2)
-        near, ends, places, there, apart = system.sights(frame.planes, where, mode.active, apart)
-        watched = (jnp.abs(near) < 1e3 * system.size) & (rigid | ~mode.active)
-        gaps = jnp.where(watched, near / system.size, 1.0)
+        near = system.proximity(frame.planes, places._replace(s1=s1, s2=s2), mode.active, apart)
+        places, closest, gaps, apart = near.places, near.closest, near.gap, near.apart
+        watched = (jnp.abs(gaps) < 1e3 * system.size) & (rigid | ~mode.active)
         scale = jnp.where(now.scale > 0, now.scale, 1.0) / system.size
         press = jnp.where(rigid, now.press / scale, -frame.gaps / system.size)
-        values.append(stacked(gaps, ends, jnp.where(mode.active, press, 1.0)))
+        press = jnp.where(mode.active, press, 1.0)
+        values.append(stacked(jnp.where(watched, gaps / system.size, 1.0), near.ends, press))
     values.append(plant.switches(t, frame.q, now.v, frame) * mode.signs)
-    return jnp.concatenate(values), Places(*places), (Places(*there), near), apart
+    return jnp.concatenate(values), places, (closest, gaps), apart
 
 
 def guard_value(plant: Plant, t: Array, now: Instant, after: Mode, guard: Array) -> Array:

@@ -193,7 +193,7 @@ def _first(run: _Run, t: Array, q: Array, p: Array, mode: Mode) -> _State:
     g, of_contacts = jnp.zeros((run.table.count, *t.shape)), jnp.zeros((run.table.contacts, *t.shape))
     return _State(
         t, q, p, at_rest(run.plant, t), jnp.zeros_like(jnp.concatenate([q, p])), mode,
-        there=(mode.places, mode.places.s1), apart=run.plant.problem.system.pairs_apart(t.shape), g=g, armed=g > 0,
+        there=(mode.places, mode.places.s1), apart=run.plant.problem.system.no_pairs_apart(t.shape), g=g, armed=g > 0,
         exempt=of_contacts > 0, fresh=~no, h=1e-3 * run.span, h_free=1e-3 * run.span, bracket=no_bracket(g),
         bounces=Bounces(zero, of_contacts - jnp.inf, of_contacts), tries=none, cut=no, steps=none, rejected=none,
         events=none, code=none, done=run.span <= 0,
@@ -234,11 +234,13 @@ def _tried(run: _Run, s: _State) -> _Trial:
     y, still = jnp.concatenate([s.q, s.p]), jnp.zeros((len(plant.names[0]), *s.t.shape))
     watching, solver = run.options.watching, run.options.solver
     taken = step(solver, look, (plant, s.mode), s.t, h, y, s.f, still, middle=watching, scan_kind="lax")
-    now: Instant = jax.tree_util.tree_map(lambda x: x[-1], taken.seen)
+    now: Instant = jax.tree_util.tree_map(lambda x: x[-1], taken.instants)
     g = g_mid = jnp.zeros_like(s.g)
     places, there, apart, apart_mid = s.mode.places, s.there, s.apart, s.apart
     if watching:
-        both = jax.vmap(lambda t, now: guards(plant, t, now, s.mode, s.apart))(jnp.stack([s.t + h / 2, t]), taken.seen)
+        both = jax.vmap(lambda t, now: guards(plant, t, now, s.mode, s.apart))(
+            jnp.stack([s.t + h / 2, t]), taken.instants
+        )
         g_mid, apart_mid = both[0][0], both[3][0]
         g, places, there, apart = jax.tree_util.tree_map(lambda x: x[1], both)
     off = jnp.max(jnp.abs(now.frame.residual / plant.row_sizes), 0, initial=0.0)

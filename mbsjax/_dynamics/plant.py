@@ -16,14 +16,15 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._kinematics.drive import Problem
-from .._kinematics.system import drifting, second
+from .._kinematics.equations import loop_rates, loops_and_gauges
 from .._model.body import Body
+from .._model.contact_laws import AbstractContactLaw
 from .._model.force.base import AbstractForce, Moment
-from .._model.force.contact_laws import AbstractContactLaw
 from .._model.force.load import Load
 from .._model.mechanism import Mechanism
 from .._numerics.groups import AbstractPose, lanewise, one, pick, wide
 from .._numerics.linalg import saddle, shortest, symmetric
+from .._numerics.rates import derivatives_at_zero, moving_pose
 from .._programs.precision import numpy_of
 from .._programs.trees import Function, as_function, once
 from .inertia import AbstractInertia, inertia, turned
@@ -103,7 +104,7 @@ class Plant(eqx.Module):
         loops = np.repeat(layout.loops != 0, layout.group.rows, 0)
         paths = lambda names: layout.paths[[layout.body_numbers[name] for name in names]]
         gauges = [paths(layout.gauge_bodies[i]).any(0) for i in problem.gauges]
-        contacts = [np.diff(paths(layout.touch_bodies[k]), axis=0)[0] != 0 for k in np.flatnonzero(self.rigid)]
+        contacts = [np.diff(paths(layout.contact_bodies[k]), axis=0)[0] != 0 for k in np.flatnonzero(self.rigid)]
         rows = np.concatenate([loops, np.reshape([*gauges, *contacts], (-1, loops.shape[1])).astype(bool)])
         return inertia[np.ix_(problem.unknown, problem.unknown)], rows[:, problem.unknown]
 
@@ -134,8 +135,8 @@ class Plant(eqx.Module):
     def _placed(self, q: Array, t: Array) -> tuple[Frame, Any]:
         """A position as it is without its contacts, and the chords of the loops."""
         problem, system = self.problem, self.problem.system
-        X, phi, S = system.placed(q)
-        r, C, chords = system.equations(X, phi, S, problem.targets(t))
+        X, phi, S = system.poses_and_twists(q)
+        r, C, chords = loops_and_gauges(system, X, phi, S, problem.targets(t))
         drift = jnp.zeros_like(r)
         if problem.gauges:
             drift = jnp.concatenate([drift[: len(r) - len(problem.gauges)], problem.drift(t)])
@@ -149,7 +150,7 @@ class Plant(eqx.Module):
         """The position with its contacts."""
         rigid = np.flatnonzero(self.rigid)
         on = pick(mode.active, rigid)
-        slopes = self.problem.system.slopes(wrenches, frame.S)
+        slopes = self.problem.system.gap_jacobian(wrenches, frame.S)
         return frame._replace(
             C=jnp.concatenate([frame.C, jnp.where(on[:, None], pick(slopes, rigid), 0.0)]),
             drift=jnp.concatenate([frame.drift, jnp.zeros_like(on, frame.drift.dtype)]),
@@ -166,7 +167,7 @@ class Plant(eqx.Module):
             return frame
         m = self.problem.system.row_sizes(self.problem.gauges).shape[0]
         bare = frame._replace(C=frame.C[:m], drift=frame.drift[:m], residual=frame.residual[:m])
-        return self._held(bare, mode, *self.problem.system.wrenches(frame.planes, mode))
+        return self._held(bare, mode, *self.problem.system.contact_wrenches(frame.planes, mode))
 
     def frame(self, q: Array, t: Array, mode: Mode) -> Frame:
         """A position."""
@@ -213,7 +214,7 @@ class Plant(eqx.Module):
         """Velocities and accelerations of the driven coordinates."""
         if not self.problem.columns:
             return jnp.zeros((0, *t.shape)), jnp.zeros((0, *t.shape))
-        return second(lambda s: self.problem.prescribed(t + s))[1:]
+        return derivatives_at_zero(lambda s: self.problem.prescribed(t + s))[1:]
 
     def moment(self, t: Array, q: Array, v: Array, X: AbstractPose, S: Array) -> Moment:
         system = self.problem.system
@@ -269,7 +270,9 @@ class Plant(eqx.Module):
         frame, chords = self._placed(q, t)
         carried: Any = None
         if self.laws:
-            wrenches, carried, met = jax.linearize(lambda P: system.wrenches(P, mode), frame.planes, has_aux=True)
+            wrenches, carried, met = jax.linearize(
+                lambda P: system.contact_wrenches(P, mode), frame.planes, has_aux=True
+            )
             frame = self._held(frame, mode, wrenches, met)
         solve = self.solver(frame, mode)
         v = self.velocity(frame, solve, p, t)
@@ -280,11 +283,11 @@ class Plant(eqx.Module):
         S_dot = system.twist_rates(q, frame.X, frame.S, v, V)
         A = jnp.sum(paths * (S_dot * v)[:, None], 2)
         # the second rates of the constraints, where nothing is accelerated
-        curves = [system.loop_rates(chords, S_dot * v), *self._gauge_curves(t, frame.X, V, A)]
+        curves = [loop_rates(system, chords, S_dot * v), *self._gauge_curves(t, frame.X, V, A)]
         bends = jnp.zeros((0, *t.shape))
         rigid = np.flatnonzero(self.rigid)
         if self.laws:
-            (V_a, V_b), (A_a, A_b) = (system.at_contacts(x) for x in (V, A))
+            (V_a, V_b), (A_a, A_b) = (system.contact_twists(x) for x in (V, A))
             moving = lambda P, V: lanewise(jax.vmap(lambda P, V: P.carried(V)), lanes)(P, V)
             turning = carried((moving(frame.planes[0], V_a), moving(frame.planes[1], V_b)))
             bends = jnp.sum(turning * (V_b - V_a) + wrenches * (A_b - A_a), 1)
@@ -326,12 +329,12 @@ class Plant(eqx.Module):
         problem, system, found = self.problem, self.problem.system, []
         if not problem.gauges:
             return found
-        aims = second(lambda s: jnp.stack([x for _, x in problem.targets(t + s)]))
+        aims = derivatives_at_zero(lambda s: jnp.stack([x for _, x in problem.targets(t + s)]))
 
         def curve(gauge: Any, aim: tuple, moving: list) -> Array:
-            (x, rate, gain), paths = aim, [drifting(*each) for each in moving]
+            (x, rate, gain), paths = aim, [moving_pose(*each) for each in moving]
             later = lambda s: gauge.residual(x + (rate + gain * s / 2) * s, *(at(s) for at in paths))
-            return second(later)[2][None]
+            return derivatives_at_zero(later)[2][None]
 
         for k, i in enumerate(problem.gauges):
             numbers = [system.layout.body_numbers[name] for name in system.layout.gauge_bodies[i]]
@@ -359,7 +362,7 @@ class Plant(eqx.Module):
         system, driven = self.problem.system, np.array(self.problem.columns, dtype=int)
         v_d, a_d = self.driven(t)
         v = self.spread(jnp.zeros(len(self.problem.unknown)), v_d)
-        twists = lambda s: system.placed(system.retract(frame.q, s * v))[2]
+        twists = lambda s: system.poses_and_twists(system.retract(frame.q, s * v))[2]
         S_dot = jax.jvp(twists, (jnp.zeros(()),), (jnp.ones(()),))[1]
         paths = system.layout.paths
         V, A = (jnp.sum(paths * (x * v)[:, None], 2) for x in (frame.S, S_dot))
@@ -430,7 +433,7 @@ def some_moment(plant: Plant) -> Moment:
     """A moment as forces and triggers of this plant will see it, where all coordinates are zero."""
     system, t = plant.problem.system, jnp.zeros(())
     q = jnp.zeros(sum(system.layout.n_stored))
-    X, _, S = system.placed(q)
+    X, _, S = system.poses_and_twists(q)
     return plant.moment(t, q, jnp.zeros(len(plant.names[0])), X, S)
 
 

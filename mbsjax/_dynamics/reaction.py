@@ -100,7 +100,7 @@ class _Unreleased(eqx.Module):
 
     def __call__(self, t: Array, at: Moment) -> Any:
         q, v = (jnp.delete(x, np.arange(*where)) for x, where in ((at.q, self.in_q), (at.v, self.in_v)))
-        X, _, S = self.plant.problem.system.placed(q)
+        X, _, S = self.plant.problem.system.poses_and_twists(q)
         return self.function(t, self.plant.moment(t, q, v, X, S))
 
 

@@ -23,7 +23,7 @@ def advance(plant: Plant, t: Array, q: Array, p: Array, mode: Mode, t1: Array, o
     """What holds at t1, after one step from t."""
     y, still = jnp.concatenate([q, p]), jnp.zeros(len(plant.names[0]))
     made = step(options.solver, look, (plant, mode), t, t1 - t, y, None, still, middle=False, scan_kind="bounded")
-    return jax.tree_util.tree_map(lambda x: x[0], made.seen)
+    return jax.tree_util.tree_map(lambda x: x[0], made.instants)
 
 
 class Trajectory(NamedTuple):

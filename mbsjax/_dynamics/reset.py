@@ -127,14 +127,14 @@ def _changed(
 ) -> tuple[Mode, Array]:
     """The mode with its contacts where they are then, and whether the contact goes on to its next element. One that
     cannot is deleted; one whose force is zero opens."""
-    further, possible = plant.problem.system.further(frame.planes, mode.places, what)
+    further, possible = plant.problem.system.next_elements(frame.planes, mode.places, what)
     able = jnp.any(mine & possible)
     goes_on = is_end(what) & able
     opens = (what == FORCE) | (is_end(what) & ~able)
     closing = what == GAP
     active = jnp.where(meets, active, jnp.where(mine & opens, False, active | (mine & closing)))
     moved = jnp.where(goes_on, mine, ~mode.active | (mine & closing))
-    places = Places(*further).where(goes_on, there).where(moved, mode.places)
+    places = further.where(goes_on, there).where(moved, mode.places)
     return mode._replace(places=places, active=active), goes_on
 
 

@@ -9,13 +9,13 @@ from jaxtyping import Array, Float
 
 from .._events.log import Log
 from .._events.results import RESULTS
-from .._kinematics.contacts import Touch, lifted
+from .._kinematics.contacts import ContactGeometry, lifted
 from .._kinematics.drive import Problem
 from .._kinematics.run import AbstractRun
-from .._kinematics.system import second
 from .._kinematics.track import check_kind
 from .._model.mechanism import Mechanism
 from .._numerics.groups import AbstractPose
+from .._numerics.rates import derivatives_at_zero
 from .._programs.batch import lane_by_lane
 from .._programs.reprs import brief, by_fields, has_numbers, head
 from .._programs.trees import frozen, once
@@ -187,7 +187,7 @@ def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Arr
     """For each two neighboring outputs, and a part of the way between them: 1, or -1 beyond a singular position."""
 
     def along(q: Array, v: Array, a: Array) -> Any:
-        return second(lambda s: problem.system.retract(q, v * s + a * s * s / 2))
+        return derivatives_at_zero(lambda s: problem.system.retract(q, v * s + a * s * s / 2))
 
     def one(t: Array, h: Array, ends: tuple, x: Array) -> Array:
         (q0, v0, a0), (q1, v1, a1) = ([y * h**k for k, y in enumerate(end)] for end in ends)
@@ -205,7 +205,7 @@ def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Arr
 @once
 def _located(plant: Plant, q: Array, held: Mode) -> Mode:
     system = plant.problem.system
-    return jax.vmap(lambda q, mode: system.located(system.planes(system.poses(q)), mode))(q, held)
+    return jax.vmap(lambda q, mode: system.locate_contacts(system.planes(system.poses(q)), mode))(q, held)
 
 
 @once
@@ -222,16 +222,18 @@ def _momentum(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> Array:
 def _contacts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, press: Array) -> ContactForce:
     system = plant.problem.system
 
-    def place(touch: Touch, plane: AbstractPose, other: AbstractPose, e1: Array, e2: Array, *s: Array) -> tuple:
-        found = touch.meet(touch.relative(plane, other), e1, e2, *s)
-        at = touch.A.place(e1, found.s1)
+    def place(
+        contact: ContactGeometry, plane: AbstractPose, other: AbstractPose, e1: Array, e2: Array, *s: Array
+    ) -> tuple:
+        found = contact.common_normal(contact.relative(plane, other), e1, e2, *s)
+        at = contact.A.place(e1, found.s1)
         point, normal = (lifted(plane, x) for x in (at.position, at.normal))
         return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap]), plane.apply(point), plane.rotate(normal)
 
     def one(t: Array, q: Array, v: Array, mode: Mode) -> tuple:
         frame = plant.frame(q, t, mode)
-        coordinates, point, normal = system.each_touch(place, *frame.planes, *mode.places)
-        there = mode.active | jnp.isfinite(system.nearest(frame.planes).gap)  # else there is no common normal
+        coordinates, point, normal = system.each_contact(place, *frame.planes, *mode.places)
+        there = mode.active | jnp.isfinite(system.closest_pairs(frame.planes).gap)  # else there is no common normal
         coordinates = coordinates.at[:, 2].set(jnp.where(there, coordinates[:, 2], jnp.inf))
         return coordinates, frame.slopes @ v, plant.static_press(t, frame, mode), point, normal
 

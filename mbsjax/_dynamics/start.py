@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from .._kinematics.start import around, check_start, overlapping
+from .._kinematics.start import check_start, closest_pairs_and_poses, overlapping
 from .._model.mechanism import Mechanism
-from .._model.profile.closest_pair import Pairing
+from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import SE2
 from .._programs.trees import frozen, once
 from .mode import Mode
@@ -28,7 +28,7 @@ class Start(NamedTuple):
     units: Array  # and what one unit of them weighs
     given: Frame  # the position as it was given,
     rate: Array  # and how fast the constraints would be left
-    around: tuple[Pairing, SE2] | None  # what is around the contacts,
+    around: tuple[ClosestPair, SE2] | None  # what is around the contacts,
     clear: Array  # and whether they are open
 
 
@@ -37,7 +37,7 @@ def start(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> S
     """The state put on the constraints, with the contacts that are active there."""
     system, t = plant.problem.system, state0.t
     plant_, q_ = frozen((plant, state0.q))
-    near = around(plant_.problem.system, q_) if plant.laws else None
+    near = closest_pairs_and_poses(plant_.problem.system, q_) if plant.laws else None
     mode = first_mode(plant_, active, q_, None if near is None else near[0])
     clear = jnp.ones((), bool)
     if near is not None:

@@ -9,11 +9,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._events.places import Places
-from .._kinematics.assembly import Estimate, close, closing, explain, guess
+from .._kinematics.assembly import explain
 from .._kinematics.drive import problem as make_problem
+from .._kinematics.loop_closure import Estimate, close_loops, guess, with_closed_contacts
 from .._kinematics.mode import Mode as DrivenMode
 from .._model.mechanism import Mechanism
-from .._model.profile.closest_pair import Pairing
+from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import pick
 from .._numerics.linalg import saddle
 from .._programs.custom_types import ByName, Laws, Number
@@ -82,13 +83,13 @@ def state(
     whole = {name: value for name, value in fixed.items() if name in [j.name for j in mech.joints]}
     several = [name for name in whole if len(mech.freedoms(name)) != 1]
     single = {name: value for name, value in fixed.items() if name not in several}
-    assembling = closing(mech, make_problem(mech, drive, single))
+    assembling = with_closed_contacts(mech, make_problem(mech, drive, single))
     begin = guess(mech, assembling, estimate)
     if whole:
         places = {*begin.given, *(i for name in several for i in mech.freedoms(name))}
         q = mech.estimate({**_by_joint(mech, begin.q), **{name: fixed[name] for name in whole}})
         begin = Estimate(q, tuple(sorted(places)))
-    q, _, closed, _, mode = close(assembling, begin, 200, t)
+    q, _, closed, _, mode = close_loops(assembling, begin, 200, t)
     looking = throw and is_concrete(assembling, q)
     if looking and not bool(closed):
         raise ValueError(explain(mech, assembling, q, float(t), single))
@@ -122,7 +123,7 @@ def _by_joint(mech: Mechanism, q: Array) -> dict[str, Array]:
 
 
 @once
-def first_mode(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing | None = None) -> Mode:
+def first_mode(plant: Plant, active: tuple[bool, ...], q: Array, near: ClosestPair | None = None) -> Mode:
     """The contacts that are active from the start, and where all of them are, if their closest elements are not known
     yet; switches are not looked at."""
     system, c = plant.problem.system, len(plant.laws)
@@ -132,7 +133,7 @@ def first_mode(plant: Plant, active: tuple[bool, ...], q: Array, near: Pairing |
         none = jnp.zeros(0, int)
         return Mode(none > 0, Places(none, none, zero, zero), zero, jnp.ones(n))
     if near is None:
-        near = system.nearest(system.planes(system.poses(q)))
+        near = system.closest_pairs(system.planes(system.poses(q)))
     on = jnp.where(plant.rigid, jnp.asarray(active), near.gap < 0)
     places = Places(near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1))
     return Mode(on, places, zero, jnp.ones(n))

@@ -36,7 +36,7 @@ class Reach(NamedTuple):
 
 def reach_of(plant: Plant) -> Reach:
     system = plant.problem.system
-    return Reach(*system.finest, system.around)
+    return Reach(*system.feature_sizes, system.bounding_circles)
 
 
 def closing_speeds(
@@ -46,7 +46,7 @@ def closing_speeds(
     system, frame = plant.problem.system, now.frame
     paths = wide(system.layout.paths, now.v.ndim - 1)
     twists = [jnp.sum(paths * (frame.S * x)[:, None], 2) for x in (now.v, now.a)]
-    speed, growth = (system.passing(frame.planes, x, reach.around) for x in twists)
+    speed, growth = (system.gap_rate_bounds(frame.planes, x, reach.around) for x in twists)
     return speed, growth
 
 

@@ -24,7 +24,7 @@ class Measure(eqx.Module):
     - parameters, by name, and `t`, the output times;
     - coordinates and gauges: `D` or `D.q`, `D.v`, `D.a`;
     - bodies and their points: `coupler.x`, `coupler.angle`, `coupler.E.y`, `coupler.E.vx`, `coupler.E.ay`;
-    - contacts: `C.gap`, `C.force`, `C.q1`, `C.q2`; the dates of their events: `C.impact[0]`, `C.released[-1]`;
+    - contacts: `C.gap`, `C.force`, `C.q1`, `C.q2`; the times of their events: `C.impact[0]`, `C.released[-1]`;
     - `energy`, of a simulation.
 
     Rows become numbers by `max(...)`, `min`, `mean`, `range`, `first`, `last`, or a place: `D[90]`.

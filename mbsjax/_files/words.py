@@ -11,7 +11,7 @@ import numpy as np
 
 from .._model.body import Body
 from .._model.cam import Cam
-from .._model.force.contact_laws import Hertz, HuntCrossley, KelvinVoigt, LankaraniNikravesh
+from .._model.contact_laws import Hertz, HuntCrossley, KelvinVoigt, LankaraniNikravesh
 from .._model.force.load import Load
 from .._model.force.spring import Actuator, Spring
 from .._model.gauge import Angle, Distance, Offset

@@ -3,21 +3,34 @@
 Written for one mechanism in one position; `lanewise` applies it along lanes.
 """
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._events.places import Places
 from .._model.joint.contact import Contact, allowed_elements
-from .._model.profile.closest_pair import Meeting, Pairing, closest, element_pairs, meet
+from .._model.profile.closest_pair import ClosestPair, CommonNormal, closest_pair, common_normal, element_pairs
 from .._model.profile.outline import Outline
 from .._model.profile.profile import Profile
 from .._numerics.groups import SE2, SE3, AbstractPose, pick
 from ..frames import PlanarFrame, embed
 
 
-class Touch(eqx.Module):
+class Proximity(NamedTuple):
+    """Where a contact is, and what is near it."""
+
+    gap: Float[Array, "*lanes"]  # of the closest pair; of an active contact, elsewhere than where it is
+    ends: Float[Array, "4 *lanes"]  # how far the places of an active contact are from the ends of their elements
+    places: Places  # where the contact is,
+    closest: Places  # and where the closest pair is
+    apart: Float[Array, "pairs *lanes"]  # the gaps of the pairs that are apart; none, where nothing is known of them
+
+
+class ContactGeometry(eqx.Module):
     """A contact joint with its profiles as arrays."""
 
     A: Outline
@@ -41,44 +54,43 @@ class Touch(eqx.Module):
         c, s = X.R[0, 0], X.R[1, 0]
         return SE2(c, s, X.p[0], X.p[1], jnp.arctan2(s, c))
 
-    def meet(self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> Meeting:
-        return meet(self.A, self.B, X, e1, e2, s1, s2)
+    def common_normal(self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> CommonNormal:
+        return common_normal(self.A, self.B, X, e1, e2, s1, s2)
 
     @property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """The pairs of elements that can meet."""
         return element_pairs(self.A, self.B, self.allowed_a, self.allowed_b)
 
-    def closest(self, X: SE2) -> Pairing:
+    def closest_pair(self, X: SE2) -> ClosestPair:
         """The closest elements."""
-        return closest(self.A, self.B, X, self.pairs)[0]
+        return closest_pair(self.A, self.B, X, self.pairs)[0]
 
     def wrench(self, P_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
         """What the gap grows by, for each unit of a twist in ground of the second body: the wrench of a unit force
         along the common normal; the first body's twist takes as much away."""
-        p, n = (lifted(P_a, x) for x in self.A.edge(e1, s1))
+        p, n = (lifted(P_a, x) for x in self.A.point_and_normal(e1, s1))
         p, n = P_a.apply(p), P_a.rotate(n)
         if P_a.dim == 2:
             return jnp.stack([p[0] * n[1] - p[1] * n[0], n[0], n[1]])
         return jnp.concatenate([jnp.cross(p, n), n])
 
-    def sight(
+    def proximity(
         self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, on: Array, radius: Array, apart: Array | None = None
-    ) -> tuple[Array, Array, list[Array], tuple[Array, ...], Array]:
-        """What is watched of a contact that is on elements e1, e2 at s1, s2: the gap to the closest elements, or to
-        those that have come to overlap since these were `apart` (of an active contact, elsewhere: at least `radius`
-        from where it is, or beyond a hollow corner); how far the places of an active contact are from the ends of their
-        elements; where the contact is, and where the closest elements are, each as elements and places; and the gaps of
-        the pairs that are apart now, padded as `apart` is: none, where nothing is known of them."""
+    ) -> Proximity:
+        """What is near a contact that is on elements e1, e2 at s1, s2. Its gap is that of the closest pair, or of the
+        pair that has come to overlap since the gaps of the pairs were `apart`; where it is active (`on`), of a pair
+        that meets at least `radius` from where it is, or beyond a hollow corner. The gaps of the pairs that are apart
+        now are padded as `apart` is."""
         first, second = self.pairs
         n = len(first)
-        near, outside = closest(
+        near, outside = closest_pair(
             self.A,
             self.B,
             X,
             self.pairs,
-            same=pick(self.A.beside(e1), first) & pick(self.B.beside(e2), second),
-            skip=self.A.edge(e1, s1)[0],
+            same=pick(self.A.adjacent(e1), first) & pick(self.B.adjacent(e2), second),
+            skip=self.A.point_and_normal(e1, s1)[0],
             radius=jnp.where(on, radius, -1.0),
             apart=None if apart is None else apart[:n],
         )
@@ -86,34 +98,34 @@ class Touch(eqx.Module):
         ends = []
         for shape, s in ((self.A, s1), (self.B, s2)):
             ends += [jnp.ones_like(s)] * 2 if shape.endless else [s, 1 - s]
-        there = (near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1))
-        places = [jnp.where(on, a, b) for a, b in zip((e1, e2, s1, s2), there)]
-        return near.gap, jnp.where(on, jnp.stack(ends), 1.0), places, there, outside
+        there = Places(near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1))
+        places = Places(e1, e2, s1, s2).where(on, there)
+        return Proximity(near.gap, jnp.where(on, jnp.stack(ends), 1.0), places, there, outside)
 
-    def further(
+    def next_elements(
         self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, w: Array, size: Array
-    ) -> tuple[tuple[Array, ...], Array]:
+    ) -> tuple[Places, Array]:
         """Where a contact is next that has left its element by the end w, and whether it can be there."""
-        *pairs, begin = self.on(e1, e2, w)
+        *pairs, begin = self._pairs_after(e1, e2, w)
         n1, n2 = (jnp.stack(x) for x in zip(*pairs))
         sure = (jnp.maximum(n1, 0), jnp.maximum(n2, 0))
         begins = (jnp.where(n1 == e1, s1, begin), jnp.where(n2 == e2, s2, begin))
-        met = jax.vmap(lambda *where: self.meet(X, *where))(*sure, *begins)
+        met = jax.vmap(lambda *where: self.common_normal(X, *where))(*sure, *begins)
         good = (n1 >= 0) & (n2 >= 0) & (jnp.abs(met.gap) < 1e-4 * size)
         for s in (met.s1, met.s2):
             good &= (s > -1e-3) & (s < 1 + 1e-3)
-        return tuple(jnp.where(good[0], x[0], x[1]) for x in (n1, n2, met.s1, met.s2)), good[0] | good[1]
+        return Places(*(jnp.where(good[0], x[0], x[1]) for x in (n1, n2, met.s1, met.s2))), good[0] | good[1]
 
     @property
-    def around(self) -> tuple[Float[Array, "2 2"], Float[Array, "2"]]:
+    def bounding_circles(self) -> tuple[Float[Array, "2 2"], Float[Array, "2"]]:
         """A center of each profile, and how far the profile reaches from it."""
-        centers, reaches = zip(self.A.around, self.B.around)
+        centers, reaches = zip(self.A.bounding_circle, self.B.bounding_circle)
         return jnp.stack(centers), jnp.stack(reaches)
 
     @staticmethod
-    def passing(P_a: AbstractPose, P_b: AbstractPose, V: Array, centers: Array, reaches: Array) -> Array:
+    def gap_rate_bound(P_a: AbstractPose, P_b: AbstractPose, V: Array, centers: Array, reaches: Array) -> Array:
         """A bound on how fast the distance of the two profiles can change, where V is the twist of the second body
-        relative to the first, in ground, and they reach so far `around` their centers: no point of a profile moves
+        relative to the first, in ground, and they reach so far around their centers: no point of a profile moves
         faster than its center, and round that. A circle is as far from anything as its center, but for its radius."""
         bounds = []
         for X, center, reach in zip((P_a, P_b), centers, reaches):
@@ -126,7 +138,7 @@ class Touch(eqx.Module):
         return jnp.minimum(*bounds)
 
     @property
-    def finest(self) -> tuple[Array, Array]:
+    def feature_sizes(self) -> tuple[Array, Array]:
         """How far bodies can move along each other without missing anything between two looks: the length of the
         shortest element; and near two elements that are round, corners included, half of their radii."""
         shortest, radii = [], []
@@ -137,11 +149,11 @@ class Touch(eqx.Module):
             along = jnp.where(lines, row.length, curved)
             shortest.append(jnp.min(jnp.where(along > 0, along, jnp.inf)))
             plain = ~lines & (np.array(shape.groups) < 0)
-            radii.append(jnp.where(plain & shape.there & (row.radius >= 0), row.radius, jnp.inf))
+            radii.append(jnp.where(plain & shape.has_extent & (row.radius >= 0), row.radius, jnp.inf))
         first, second = self.pairs
         return jnp.minimum(*shortest), (radii[0][first] + radii[1][second]) / 2
 
-    def on(self, e1: Array, e2: Array, w: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
+    def _pairs_after(self, e1: Array, e2: Array, w: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
         """The elements after a place has left its element by one of four ends (w: 1, 2 those of the first profile's,
         3, 4 those of the second's): two pairs to try, -1 where there is none; and the local coordinate that a new
         element begins from.
@@ -182,7 +194,7 @@ def _corner(shape: Outline, e: Array) -> Array:
     return (e >= 0) & ~shape.is_line(sure) & ~shape.is_curve(sure) & (shape.column(sure)[2] == 0)
 
 
-def touch(contact: Contact, a: Profile, b: Profile, group: type[AbstractPose]) -> Touch:
+def contact_geometry(contact: Contact, a: Profile, b: Profile, group: type[AbstractPose]) -> ContactGeometry:
     def placed(frame: object) -> AbstractPose:
         if isinstance(frame, PlanarFrame):
             return SE2.of(frame) if group is SE2 else SE3.of(embed(frame))
@@ -190,7 +202,7 @@ def touch(contact: Contact, a: Profile, b: Profile, group: type[AbstractPose]) -
         return SE3.of(frame)
 
     what = f"of contact {contact.name!r}"
-    return Touch(
+    return ContactGeometry(
         a.outline,
         b.outline,
         placed(a.frame),

@@ -20,14 +20,14 @@ from .._events.locator import JUMP, Bracket, aim, first, narrowed, no_bracket
 from .._events.places import Places
 from .._events.results import code
 from .._numerics.groups import lanes_behind, lanewise, wide
-from .._numerics.linalg import determinant, lone_last, product, without
+from .._numerics.linalg import determinant, product, solve_singletons_last, without_singletons
 from .._numerics.record import Record
 from .._programs.trees import tree_where
 from .drive import Problem
 from .guards import guards
 from .mode import Mode
 from .reset import Reset, reset_lanes
-from .system import Turns
+from .system import Rotations
 
 
 _CONVERGED = 20  # times the root of the machine's precision: the next correction would be of the size of its square
@@ -116,7 +116,7 @@ class _State(NamedTuple):
     h: Array  # the step being tried,
     d: Array  # its displacement so far,
     y: Array  # where that leads,
-    turns: Turns  # with its cosines and sines,
+    rotations: Rotations  # with its cosines and sines,
     last: Array  # the size of the last correction
     k: Array  # and how many there were;
     count: Array  # of all corrections since the last output
@@ -161,8 +161,8 @@ def _run(problem: Problem, q0: Array, ts: Array, closed: Array, max_steps: int, 
     finest, around, contacts = jnp.zeros(()), (jnp.zeros(()), jnp.zeros(())), 0
     if problem.mode is not None:
         converged = converged / 100  # contacts ride on corners and steep flanks, where squares are not that small
-        finest, _ = problem.system.finest
-        around, contacts = problem.system.around, len(problem.system.layout.holds)
+        finest, _ = problem.system.feature_sizes
+        around, contacts = problem.system.bounding_circles, len(problem.system.layout.holds)
     ones = [jnp.ones((n, *closed.shape)) for n in (len(problem.unknown), len(problem.columns))]
     per_size, table = 1 / problem.spread(*ones), GuardTable(contacts, 0, closed.ndim)
     return _Run(problem, ts, span, 5e4 * eps * span, converged, per_size, max_steps, max_events, table, finest, around)
@@ -173,10 +173,28 @@ def _begin(run: _Run, q: Array, closed: Array) -> _State:
     problem, ts = run.problem, run.ts
     one, none, v = jnp.ones_like(ts[0]), jnp.zeros(closed.shape, int), jnp.zeros_like(run.per_size)
     shape = (problem.row_sizes.shape[0], len(problem.unknown), *closed.shape)
-    J = without(jnp.zeros(shape), problem.lone)
+    J = without_singletons(jnp.zeros(shape), problem.singletons)
+    rotations = problem.system.rotations(q)
     watch = None if problem.mode is None else _first_watch(run, problem.mode, q, none)
     return _State(
-        ts[0], q, v, J, one, v, v, 0 * one, v, q, problem.system.turns(q), one, none, none, one, closed, ~closed, watch
+        ts[0],
+        q,
+        v,
+        J,
+        one,
+        v,
+        v,
+        0 * one,
+        v,
+        q,
+        problem.system.rotations(q),
+        one,
+        none,
+        none,
+        one,
+        closed,
+        ~closed,
+        watch,
     )
 
 
@@ -184,7 +202,7 @@ def _first_watch(run: _Run, mode: Mode, q: Array, none: Array) -> _Watch:
     lanes = none.shape
     g, zero, no = jnp.zeros((run.table.count, *lanes)), jnp.zeros(lanes), jnp.zeros(lanes, bool)
     row = EventRow(zero + jnp.inf, q, none, mode, mode, none, none, none)
-    apart = run.problem.system.pairs_apart(lanes)
+    apart = run.problem.system.no_pairs_apart(lanes)
     never = zero + jnp.inf
     return _Watch(mode, g, g, mode.places, apart, never, g > 0, no_bracket(g), none, zero, no, none, no, row)
 
@@ -192,14 +210,19 @@ def _first_watch(run: _Run, mode: Mode, q: Array, none: Array) -> _Watch:
 # a step ---------------------------------------------------------------------------------------------------------------
 
 
-def _newton(problem: Problem, q: Array, turns: Turns, t: Array) -> tuple[Array, Array, Array, Array]:
+def _newton(problem: Problem, q: Array, rotations: Rotations, t: Array) -> tuple[Array, Array, Array, Array]:
     """The correction of the position, the velocity, and the Jacobian there, as far as it can be singular; and what the
     correction leaves of the residual: beyond a lock-up no move would close the loops, however small it is."""
-    r, J, in_time = problem.linearise(q, t, turns)
-    both = -lone_last(J, jnp.stack([r, in_time], 1), problem.lone)
+    r, J, in_time = problem.linearise(q, t, rotations)
+    both = -solve_singletons_last(J, jnp.stack([r, in_time], 1), problem.singletons)
     speeds = problem.speeds(t) * (1.0 if problem.mode is None else problem.mode.clock)
     left = jnp.max(jnp.abs(r + product(J, both)[:, 0]), 0, initial=0.0)
-    return problem.spread(both[:, 0]), problem.spread(both[:, 1], speeds), without(J, problem.lone), left
+    return (
+        problem.spread(both[:, 0]),
+        problem.spread(both[:, 1], speeds),
+        without_singletons(J, problem.singletons),
+        left,
+    )
 
 
 def _ahead(run: _Run, s: _State, h: Array) -> tuple[Problem, Array]:
@@ -207,7 +230,7 @@ def _ahead(run: _Run, s: _State, h: Array) -> tuple[Problem, Array]:
     if s.watch is None:
         return run.problem, s.t + h
     mode = s.watch.mode
-    return run.problem.within(mode._replace(held=mode.held + mode.drift * h)), s.t + mode.clock * h
+    return run.problem.with_mode(mode._replace(held=mode.held + mode.drift * h)), s.t + mode.clock * h
 
 
 def _predicted(run: _Run, s: _State, h: Array) -> _State:
@@ -233,7 +256,7 @@ def _corrected(run: _Run, s: _State, t_next: Array, t_after: Array) -> _State:
     the next step, which after the output is the one to the output after it."""
     active, (now, t) = _going(run, s, t_next), _ahead(run, s, s.h)
     eps = jnp.finfo(s.q.dtype).eps
-    d, v, J, left = _newton(now, s.y, s.turns, t)
+    d, v, J, left = _newton(now, s.y, s.rotations, t)
     y = run.problem.system.retract(s.y, d)
     size, reach = (jnp.max(jnp.abs(x * run.per_size), 0, initial=0.0) for x in (d, s.d))
     limit = jnp.where(s.k == 0, _FIRST * reach + 100 * run.converged, _CONTRACTION * s.last)
@@ -267,7 +290,7 @@ def _corrected(run: _Run, s: _State, t_next: Array, t_after: Array) -> _State:
     lost = failed & (s.h < run.least)  # h is halved by now
     if s.watch is not None:
         s, lost = _events(run, s, s.watch, active, lost)
-    return s._replace(turns=run.problem.system.turns(s.y), count=s.count + active, stuck=s.stuck | lost)
+    return s._replace(rotations=run.problem.system.rotations(s.y), count=s.count + active, stuck=s.stuck | lost)
 
 
 def _determinants(J_before: Array, J: Array) -> tuple[Array, Array]:
@@ -322,7 +345,7 @@ def _clear(run: _Run, q: Array, v: Array, g: Array) -> Array:
     X = system.poses(q)
     V = jnp.sum(wide(system.layout.paths, run.table.lanes) * (system.twists(q, X) * v)[:, None], 2)
     room = jnp.maximum(run.table.gaps(g) * system.size, run.finest)
-    return jnp.min(room / jnp.maximum(system.passing(system.planes(X), V, run.around), 1e-300), 0)
+    return jnp.min(room / jnp.maximum(system.gap_rate_bounds(system.planes(X), V, run.around), 1e-300), 0)
 
 
 def _accepted(w: _Watch, h: Array) -> _Watch:
@@ -363,7 +386,7 @@ def _reset(run: _Run, s: _State, w: _Watch, due: Array, given_up: Array) -> tupl
     value = jnp.take_along_axis(w.bracket.g_hi, guard[None], 0)[0]
     made = due & (given_up | (value > -JUMP))
     jump = due & ~made  # of a guard, to be stepped over
-    now, fall = run.problem.within(w.mode), _FALL / run.span
+    now, fall = run.problem.with_mode(w.mode), _FALL / run.span
     after: Reset = reset_lanes(now, w.near, s.t.ndim, s.q, s.t, s.v, guard, given_up, fall)
     jammed = made & (after.kind == number("jammed"))
     mode = tree_where(made & ~jammed, after.mode, w.mode)

@@ -18,8 +18,9 @@ from .._programs.custom_types import Number
 from .._programs.precision import as_float
 from .._programs.reprs import by_fields
 from .._programs.trees import as_function, frozen
+from . import equations
 from .mode import Mode
-from .system import System, Targets, Turns, system
+from .system import Rotations, System, Targets, system
 
 
 class Uniform(eqx.Module):
@@ -62,16 +63,16 @@ class Problem(eqx.Module):
     gauges: tuple[int, ...] = eqx.field(static=True)
     mode: Mode | None = None  # of the contacts
 
-    def within(self, mode: Mode | None) -> "Problem":
+    def with_mode(self, mode: Mode | None) -> "Problem":
         """The same with the contacts in another mode."""
         return dataclasses.replace(self, mode=mode)
 
-    def settled(self, q: Float[Array, "nq *lanes"]) -> "Problem":
+    def on_closest_pairs(self, q: Float[Array, "nq *lanes"]) -> "Problem":
         """The same with every contact on the elements that are closest where the coordinates are q."""
         if self.mode is None:
             return self
-        found = self.system.nearest(self.system.planes(self.system.poses(q)))
-        return self.within(self.mode._replace(places=Places(found.e1, found.e2, found.s1, found.s2)))
+        found = self.system.closest_pairs(self.system.planes(self.system.poses(q)))
+        return self.with_mode(self.mode._replace(places=Places(found.e1, found.e2, found.s1, found.s2)))
 
     @property
     def row_sizes(self) -> Float[Array, "m *lanes"]:
@@ -82,7 +83,7 @@ class Problem(eqx.Module):
         return np.setdiff1d(np.arange(len(self.system.layout.lengths)), self.columns)
 
     @property
-    def lone(self) -> tuple[tuple[int, int], ...]:
+    def singletons(self) -> tuple[tuple[int, int], ...]:
         """Rows and unknowns that can be left for last: the angle of a revolute chord is an unknown of one row only,
         its loop's rotation about it, whatever the other unknowns do."""
         plan = self.system.layout
@@ -130,15 +131,19 @@ class Problem(eqx.Module):
         self, q: Float[Array, "nq *lanes"], t: Float[Array, "*lanes"], afar: bool = False
     ) -> Float[Array, "m *lanes"]:
         """What the loops, gauges and contacts lack, scaled."""
-        return self.system.residual(self.place(q, t), self.targets(t), self.mode, afar) / self.row_sizes
+        return equations.residual(self.system, self.place(q, t), self.targets(t), self.mode, afar) / self.row_sizes
 
     def linearise(
-        self, q: Float[Array, "nq *lanes"], t: Float[Array, "*lanes"], turns: Turns | None = None, afar: bool = False
+        self,
+        q: Float[Array, "nq *lanes"],
+        t: Float[Array, "*lanes"],
+        rotations: Rotations | None = None,
+        afar: bool = False,
     ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nu *lanes"], Float[Array, "m *lanes"]]:
-        """The residual, its derivative in the unknowns, and its derivative in time. Where `turns` are given,
+        """The residual, its derivative in the unknowns, and its derivative in time. Where `rotations` are given,
         q is one that was put in place."""
-        q = self.place(q, t) if turns is None else q
-        r, J = self.system.linearise(q, self.targets(t), self.mode, turns, afar)
+        q = self.place(q, t) if rotations is None else q
+        r, J = equations.linearise(self.system, q, self.targets(t), self.mode, rotations, afar)
         in_time = jnp.zeros_like(r)
         if self.columns:
             in_time = jnp.sum(pick(J, np.array(self.columns), 1) * self.speeds(t)[None], 1)
@@ -156,7 +161,7 @@ class Problem(eqx.Module):
 
     def second_rate(self, q: Array, v: Array, a: Array, t: Float[Array, ""]) -> Float[Array, " m"]:
         """The second rate in time of `residual`, where the freedoms move with v and a."""
-        rows = self.system.second_rate(q, v, a, lambda s: self.targets(t + s), self.mode)
+        rows = equations.second_rate(self.system, q, v, a, lambda s: self.targets(t + s), self.mode)
         return rows / self.row_sizes
 
     def drift(self, t: Float[Array, "*lanes"]) -> Float[Array, "ng *lanes"]:
@@ -271,7 +276,7 @@ def _slope(f: Callable, primals: tuple, tangents: tuple) -> Array:
 
 
 @eqx.filter_custom_jvp
-def lock_date(problem: Problem, q: Array, t: Array) -> Array:
+def lock_time(problem: Problem, q: Array, t: Array) -> Array:
     """The time of a lock-up, with its derivatives to first order.
 
     Where J is singular, with beta J = 0, the residual can vanish only if beta r does: beta dr + beta r_t dt = 0
@@ -281,8 +286,8 @@ def lock_date(problem: Problem, q: Array, t: Array) -> Array:
     return t
 
 
-@lock_date.def_jvp
-def _lock_date_jvp(primals, tangents):
+@lock_time.def_jvp
+def _lock_time_jvp(primals, tangents):
     problem, q, t = primals
     stopped = jnp.isfinite(t)
     now = jnp.where(stopped, t, 0.0)

@@ -27,14 +27,14 @@ def guards(
     assert mode is not None
     far = system.size
     P, active = system.planes(system.poses(q)), mode.active
-    here = system.meet(P, mode.places)
+    here = system.common_normals(P, mode.places)
     where = mode.places._replace(s1=here.s1, s2=here.s2)
-    near, ends, places, there, outside = system.sights(P, where, active, *apart)
-    near = jnp.where(near < far, near, far)
+    near = system.proximity(P, where, active, *apart)
+    gaps = jnp.where(near.gap < far, near.gap, far)
     speed = jnp.take_along_axis(v / system.column_sizes(), mode.rests, 0) * span
     numbers = np.arange(len(system.layout.holds)).reshape(-1, *(1,) * mode.owner.ndim)
     mine = jnp.sum(jnp.where(mode.owner[None] == numbers, speed[None], 0.0), 1) * mode.push
     pushes = np.array([hold == "push" for hold in system.layout.holds]).reshape(-1, *(1,) * (mode.owner.ndim - 1))
     pull = jnp.where(active & pushes, mine, 1.0)
-    values = stacked(near / system.size, ends, pull)
-    return values, mode._replace(places=Places(*places)), Places(*there), outside
+    values = stacked(gaps / system.size, near.ends, pull)
+    return values, mode._replace(places=near.places), near.closest, near.apart

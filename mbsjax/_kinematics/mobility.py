@@ -13,8 +13,9 @@ from .._numerics.linalg import Echelon, echelon
 from .._programs.precision import is_concrete
 from .._programs.reprs import by_fields
 from .._programs.trees import once
-from .assembly import close, closing, guess, search
 from .drive import Problem, problem as make_problem
+from .equations import linearise
+from .loop_closure import close_loops, guess, levenberg_marquardt, with_closed_contacts
 
 
 class Partition(NamedTuple):
@@ -89,9 +90,9 @@ def mobility(mech: Mechanism, q: Float[Array, " nq"] | None = None, *, active: I
         >>> mobility(mech).freedom
         1
     """
-    problem = closing(mech, make_problem(mech, {}), active)
+    problem = with_closed_contacts(mech, make_problem(mech, {}), active)
     if q is None:
-        q, _, closed, *_ = close(problem, guess(mech, problem, None), 200)
+        q, _, closed, *_ = close_loops(problem, guess(mech, problem, None), 200)
         if not bool(closed):
             raise ValueError("the mechanism was not assembled from its own estimates: call assemble, and pass its q")
     here, near = _here_and_near(problem, q)
@@ -141,7 +142,7 @@ def driver_fault(
 
 def spare_freedoms(problem: Problem, q: Array, t: Array) -> int:
     """How many freedoms the drivers leave: by rank if numbers are known, else by counting."""
-    problem = problem.within(None)
+    problem = problem.with_mode(None)
     counted = len(problem.unknown) - problem.row_sizes.shape[0]
     if not is_concrete(problem, q, t):
         return max(counted, 0)
@@ -200,13 +201,13 @@ def _moves(mech: Mechanism, allowed: np.ndarray, kept: list[np.ndarray], coordin
 
 
 def _echelon(problem: Problem, q: Array) -> Echelon:
-    return echelon(problem.settled(q).linearise(q, jnp.zeros(()))[1])
+    return echelon(problem.on_closest_pairs(q).linearise(q, jnp.zeros(()))[1])
 
 
 @once
 def _jacobian(problem: Problem, q: Array, t: Array) -> Array:
     """The Jacobian of all loops and all gauges that have a value or a driver, in all freedoms; scaled."""
-    _, J = problem.system.linearise(q, problem.targets(t))
+    _, J = linearise(problem.system, q, problem.targets(t))
     return J * problem.system.column_sizes() / problem.row_sizes[:, None]
 
 
@@ -217,7 +218,7 @@ def _unknown_jacobian(problem: Problem, q: Array, t: Array) -> Array:
 
 @once
 def _search(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array, Array]:
-    return search(problem, q, t, 200)
+    return levenberg_marquardt(problem, q, t, 200)
 
 
 @once
@@ -230,7 +231,9 @@ def _generic(problem: Problem, q: Array, t: Array) -> Array:
     push = jax.random.normal(jax.random.key(0), (J.shape[1],))
     allowed = push - jnp.linalg.pinv(J, rtol=1e-7) @ (J @ push) if J.shape[0] else push
     held = jnp.arange(len(push)) == jnp.argmax(jnp.abs(allowed))
-    near, _, closed, _ = search(problem, problem.move(q, 2e-2 * allowed / jnp.max(jnp.abs(allowed))), t, 200, ~held)
+    near, _, closed, _ = levenberg_marquardt(
+        problem, problem.move(q, 2e-2 * allowed / jnp.max(jnp.abs(allowed))), t, 200, ~held
+    )
     return jnp.where(closed, near, q)
 
 

@@ -25,7 +25,7 @@ def at_rest(problem: Problem, contacts: tuple[int, ...]) -> Mode:
 def start_mode(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]) -> tuple[Mode, Bool[Array, ""]]:
     """The mode of a mechanism with n freedoms beyond its drivers, and whether the active contacts can be active
     together. Coordinates of the tree rest, as many as are independent."""
-    _, J, _ = problem.within(None).linearise(q, t)
+    _, J, _ = problem.with_mode(None).linearise(q, t)
     plan, unknown = problem.system.layout, problem.unknown
     of_tree = np.isin(plan.owner[unknown], plan.topology.tree) & (np.array(plan.slots)[unknown] >= 0)
     wanted = np.isin(unknown, plan.moves)
@@ -37,11 +37,11 @@ def start_mode(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, 
     free, held = jnp.full(n, -1), q[jnp.asarray(plan.slots)[rests]]
     elements = at_rest(problem, ())
     mode = elements._replace(rests=rests, owner=free, held=held, drift=jnp.zeros(n), push=jnp.ones(c))
-    found = problem.within(mode).settled(q).mode
+    found = problem.with_mode(mode).on_closest_pairs(q).mode
     assert found is not None
     mode, fits = found, jnp.ones((), bool)
     for k in active:
-        now = problem.within(mode)
+        now = problem.with_mode(mode)
         row, able, sign = take(now, influence(now, q, t), slopes(now, q)[k], jnp.asarray(k), exchange=False)
         mode = mode._replace(owner=mode.owner.at[row].set(k), push=mode.push.at[k].set(sign))
         fits &= able
@@ -51,7 +51,7 @@ def start_mode(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, 
 def slopes(problem: Problem, q: Array) -> Float[Array, "c nv"]:
     assert problem.mode is not None
     system, X = problem.system, problem.system.poses(q)
-    return system.slopes(system.wrenches(system.planes(X), problem.mode)[0], system.twists(q, X))
+    return system.gap_jacobian(system.contact_wrenches(system.planes(X), problem.mode)[0], system.twists(q, X))
 
 
 def influence(problem: Problem, q: Array, t: Array) -> Float[Array, "nv n"]:

@@ -13,24 +13,25 @@ from .._events.kinds import EVENTS
 from .._events.log import Events
 from .._events.results import RESULTS, result_of
 from .._model.mechanism import Mechanism
-from .._model.profile.closest_pair import Pairing
+from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import SE2
 from .._numerics.linalg import determinant, least_squares
+from .._numerics.rates import derivatives_at_zero
 from .._programs.batch import lane_by_lane, single
 from .._programs.custom_types import ByName, Laws, Numbers
 from .._programs.precision import as_float, is_concrete, known
 from .._programs.reprs import brief, has_numbers, head
 from .._programs.trees import frozen, once
-from .assembly import Estimate, close, closing, explain, guess
+from .assembly import explain
 from .continuation import follow
-from .drive import Problem, lock_date, problem as make_problem, root
+from .drive import Problem, lock_time, problem as make_problem, root
+from .loop_closure import Estimate, close_loops, guess, with_closed_contacts
 from .mobility import check_drivers, spare_freedoms
 from .mode import Mode
 from .modes import start_mode
 from .replay import event_times
 from .run import AbstractRun
-from .start import around, check_start, overlapping
-from .system import second
+from .start import check_start, closest_pairs_and_poses, overlapping
 from .track import ContactReader, ContactTrack, check_kind
 
 
@@ -182,12 +183,12 @@ def kinematics(
     """
     problem = make_problem(mech, drive)
     ts = _output_times(ts)
-    assembling = closing(mech, problem)
+    assembling = with_closed_contacts(mech, problem)
     begin = guess(mech, problem, estimate)
     events = max_events if mech.contacts else 0
     wait = (lambda: None) if mech.contacts else _run.ahead((problem, begin.q, ts, max_steps, events), _to_run)
     t0 = jnp.asarray(known(ts)[0])
-    q0, _, closed, *_ = close(assembling, begin, 200, t0)
+    q0, _, closed, *_ = close_loops(assembling, begin, 200, t0)
     looking = throw and is_concrete(problem, q0)
     near = _around(problem, q0) if mech.contacts else None
     if looking:
@@ -199,7 +200,7 @@ def kinematics(
         begin.warn(mech, q0)
     if near is not None:
         mode, fits = _first_mode(mech, problem, q0, t0, looking)
-        closed, problem = closed & fits, problem.within(mode)
+        closed, problem = closed & fits, problem.with_mode(mode)
     wait()
     motion = Motion(mech, ts, *_run(problem, q0, closed, ts, max_steps, events), estimate=begin)
     if near is not None and problem.mode is not None:
@@ -262,11 +263,11 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
     rates and carries the derivatives."""
     problem_, q0_, ts_ = frozen((problem, q0, ts))
     found = follow(problem_, q0_, ts_, closed, max_steps, max_events)
-    stopped_at = lock_date(problem.within(found.mode_last), found.last, found.stopped_at)
+    stopped_at = lock_time(problem.with_mode(found.mode_last), found.last, found.stopped_at)
     result = RESULTS.where(closed, result_of(found.why), RESULTS.not_assembled)
 
     def complete(q: Array, t: Array, mode: Mode | None, there: Array):
-        problem_ = problem.within(mode)
+        problem_ = problem.with_mode(mode)
         t, q = jnp.where(there, t, ts[0]), jnp.where(there, q, q0_)  # harmless where there is nothing
         q = root(problem_, q, t)
         v, a, r = _rates(problem_, q, t)
@@ -328,7 +329,7 @@ def _elements(mode: Mode, contact: Array) -> Array:
 def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
     """Velocities and accelerations of all freedoms, and the residual (Haug 3.6)."""
     r, J, in_time = problem.linearise(q, t)
-    _, driven_v, driven_a = second(lambda s: problem.prescribed(t + s))
+    _, driven_v, driven_a = derivatives_at_zero(lambda s: problem.prescribed(t + s))
     solve = least_squares(J, refine=1)
     v = problem.spread(-solve(in_time[:, None])[:, 0], driven_v)
     a = problem.spread(jnp.zeros(len(problem.unknown)), driven_a)
@@ -342,8 +343,8 @@ def _start(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]
 
 
 @once
-def _around(problem: Problem, q: Array) -> tuple[Pairing, SE2]:
-    return around(*frozen((problem.system, q)))
+def _around(problem: Problem, q: Array) -> tuple[ClosestPair, SE2]:
+    return closest_pairs_and_poses(*frozen((problem.system, q)))
 
 
 @once

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from .._numerics.linalg import least_squares
 from .._programs.trees import frozen
 from .continuation import EventRow
-from .drive import Problem, lock_date, root
+from .drive import Problem, lock_time, root
 from .guards import guards
 
 
@@ -50,12 +50,12 @@ def _replay(
         lost = happened & (row.guard < 0)  # no guard told of it: the mechanism could not go on, as in a lock-up
         held = jnp.where(row.before.drift != 0, row.before.held, held)
         mode = row.before._replace(held=held)
-        locked_at = lock_date(problem.within(mode), row.q, jnp.where(lost, row.t, jnp.inf))
+        locked_at = lock_time(problem.with_mode(mode), row.q, jnp.where(lost, row.t, jnp.inf))
         t = jnp.where(falls | ~happened, t_before, jnp.where(lost, locked_at, row.t))
 
         def at(x: Array) -> tuple[Problem, Array, Array]:
             """The position a little further on."""
-            now = problem.within(mode._replace(held=held + mode.drift * x))
+            now = problem.with_mode(mode._replace(held=held + mode.drift * x))
             then = t + mode.clock * x
             return now, root(now, row.q, then), then
 

@@ -52,9 +52,9 @@ def reset(
     what = jnp.where(lost, -1, kind_of(guard))
     row, active = jnp.argmax(mode.owner == k), jnp.any(mode.owner == k)
 
-    further, possible = system.further(system.planes(system.poses(q)), mode.places, what)
+    further, possible = system.next_elements(system.planes(system.poses(q)), mode.places, what)
     closed = _moved(mode, k, near)
-    slope = slopes(problem.within(closed), q)[k]
+    slope = slopes(problem.with_mode(closed), q)[k]
     took, able, sign = take(problem, D, slope, k, exchange=True)
     closes, shifts = (what == GAP) & ~active, (what == GAP) & active
     follows = slope @ D[:, row] > SURE * system.size  # the old place opens when the new one is kept
@@ -68,7 +68,7 @@ def reset(
     presses = jnp.asarray([hold == "press" for hold in system.layout.holds])[k]
     drop = -jnp.sign(along[row]) * fall * system.column_sizes()[mode.rests[row]]
     opened = _opened(mode, row, system.resting(q, mode), deleted & presses, drop)
-    after = tree_where(goes_on, _moved(mode, k, Places(*further)), tree_where(deleted | released, opened, mode))
+    after = tree_where(goes_on, _moved(mode, k, further), tree_where(deleted | released, opened, mode))
     after = tree_where(closes, taken, tree_where(shifts, closed, after))
     kinds = {"jammed": jams, "closed": closes, "transition": goes_on, "shifted": shifts, "released": released}
     kind = jnp.select(list(kinds.values()), [number(x) for x in kinds], number("deleted"))

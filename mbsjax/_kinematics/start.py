@@ -7,11 +7,11 @@ from jaxtyping import Array, Bool, Float
 
 from .._model.joint.contact import Contact
 from .._model.mechanism import Mechanism
-from .._model.profile.closest_pair import Pairing
+from .._model.profile.closest_pair import ClosestPair
 from .._model.profile.profile import Profile, sampled
 from .._numerics.groups import SE2, AbstractPose
 from .._programs.trees import once
-from .contacts import Touch
+from .contacts import ContactGeometry
 from .system import System
 
 
@@ -19,19 +19,19 @@ _DENSE = 8  # times as many points as tell the shape of a profile
 _DEEP = 2e-3  # of the size of the profiles: points that are less deep are left to the common normal, which is exact
 
 
-def around(laid_out: System, q: Float[Array, " nq"]) -> tuple[Pairing, SE2]:
+def closest_pairs_and_poses(laid_out: System, q: Float[Array, " nq"]) -> tuple[ClosestPair, SE2]:
     """The closest elements of every contact, and the pose of its second profile in the plane of the first."""
 
-    def look(touch: Touch, *planes: AbstractPose) -> tuple[Pairing, SE2]:
-        X = touch.relative(*planes)
-        return touch.closest(X), X
+    def near(contact: ContactGeometry, *planes: AbstractPose) -> tuple[ClosestPair, SE2]:
+        X = contact.relative(*planes)
+        return contact.closest_pair(X), X
 
-    return laid_out.each_touch(look, *laid_out.planes(laid_out.poses(q)))
+    return laid_out.each_contact(near, *laid_out.planes(laid_out.poses(q)))
 
 
-def check_start(mech: Mechanism, near: Pairing, poses: SE2) -> None:
+def check_start(mech: Mechanism, near: ClosestPair, poses: SE2) -> None:
     """Raises where the bodies of a contact overlap, saying by how much and where, and where an active contact is one of
-    those that last for an instant only. What is around it is known."""
+    those that last for an instant only. `near` and `poses` are those of `closest_pairs_and_poses`."""
     near, poses = jax.tree_util.tree_map(np.asarray, (near, poses))
     for k, contact in enumerate(mech.contacts):
         a, b = mech.profiles(contact)
@@ -64,7 +64,7 @@ def check_start(mech: Mechanism, near: Pairing, poses: SE2) -> None:
 
 
 @once
-def overlapping(near: Pairing, size: Float[Array, ""], held: Bool[Array, " c"]) -> Bool[Array, ""]:
+def overlapping(near: ClosestPair, size: Float[Array, ""], held: Bool[Array, " c"]) -> Bool[Array, ""]:
     """Whether the bodies of a contact overlap that is not held closed: what `check_start` would say of a little
     overlap, also where nobody can look."""
     gap = near.gap / size

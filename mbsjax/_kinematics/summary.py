@@ -1,11 +1,13 @@
-"""A mechanism in words."""
+"""A mechanism in words, which is what it is printed as."""
 
 from .._model.mechanism import Mechanism
+from .._model.printing import printed
 from .._programs.precision import is_concrete
 from .._programs.reprs import has_numbers, short
 from .mobility import mobility
 
 
+@printed.register(Mechanism)
 def summary(mech: Mechanism) -> str:
     """Bodies, joints, loops and freedom of a mechanism, readable."""
     graph = mech.topology

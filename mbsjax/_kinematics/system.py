@@ -1,14 +1,11 @@
-"""The mechanism laid out for computing: joints of a kind stacked, the tree walked by generations.
+"""The numbers of a mechanism, stacked: joints of a kind together, the tree walked by generations.
 
 All that follows from names and structure is in `Layout`, static; all numbers are in `System`.
 Tracing then costs in proportion to the number of kinds of joints and the depth of the tree, not to the
 number of joints.
 """
 
-import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import equinox as eqx
@@ -20,134 +17,22 @@ from jaxtyping import Array, Float
 from .._events.places import Places
 from .._model.gauge import AbstractGauge
 from .._model.joint.base import AbstractFlatPair, AbstractPair, fixed_screws, local_twists, motion
-from .._model.joint.revolute import RevolutePair
 from .._model.mechanism import Mechanism
 from .._model.profile.base import Row
-from .._model.profile.closest_pair import Meeting, Pairing
-from .._model.topology import Topology
-from .._numerics.groups import SE2, SE3, AbstractPose, expand, lanewise, one, part, pick, take, wide
+from .._model.profile.closest_pair import ClosestPair, CommonNormal
+from .._numerics.groups import SE2, SE3, AbstractPose, lanewise, one, part, pick, take, wide
 from .._programs.trees import once
-from .contacts import Touch, touch
+from .contacts import ContactGeometry, Proximity, contact_geometry
+from .layout import Layout, layout
 from .mode import Mode
 
 
-Turns = Any  # (cosines, sines) of all bodies in the plane; phi of all joints in space
+Rotations = Any  # (cosines, sines) of all bodies in the plane; phi of all joints in space
 _SHORT, _LONG = 1e-3, 0.1  # of the mechanism's size: elements that are shorter, or longer, do not set the steps
 _ELSEWHERE = 1e-3  # of the mechanism's size: an active contact's places nearer to each other are the same place
 
 Planes = tuple[AbstractPose, AbstractPose]  # of the two profiles of every contact
 Targets = tuple[tuple[int, Float[Array, "*lanes"]], ...]  # gauge number, value
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Who stands where. Bodies are numbered as the tree reaches them, ground first. Joints stand in the
-    order in which the tree is walked, the chords behind; freedoms and stored numbers as the user listed them."""
-
-    topology: Topology
-    planar: bool
-    kinds: tuple[tuple[int, ...], ...]  # listed numbers of the joints that share one formula
-    n_stored: tuple[int, ...]  # for each listed joint
-    n_free: tuple[int, ...]
-    lengths: tuple[bool, ...]  # for each freedom
-    gauge_bodies: tuple[tuple[str, ...], ...]
-    touch_bodies: tuple[tuple[str, str], ...]  # of the contacts
-    touch_kinds: tuple[tuple[int, ...], ...]  # numbers of the contacts whose profiles share their structure
-    holds: tuple[str, ...]
-    moves: tuple[int, ...]  # the freedom that each contact is to move; -1 if that is left open
-    slots: tuple[int, ...]  # where each freedom is stored; -1 if it is not
-    hinges: tuple[int, ...]  # the chords that are revolute
-
-    @cached_property
-    def group(self) -> type[AbstractPose]:
-        return SE2 if self.planar else SE3
-
-    @cached_property
-    def order(self) -> np.ndarray:
-        """The listed joints in the order of the walk."""
-        return np.array([*self.topology.tree, *self.topology.chords], dtype=int)
-
-    @cached_property
-    def by_kind(self) -> np.ndarray:
-        """For each joint of the walk, its place among the joints stacked by kinds."""
-        stacked = np.array([j for kind in self.kinds for j in kind], dtype=int)
-        return np.argsort(stacked)[self.order]
-
-    @cached_property
-    def walked(self) -> tuple[np.ndarray, ...]:
-        """For each kind, where its joints stand in the walk."""
-        place = np.argsort(self.order)
-        return tuple(place[list(kind)] for kind in self.kinds)
-
-    @cached_property
-    def stored(self) -> tuple[np.ndarray, ...]:
-        """For each kind, the places in q of each number (first axis) of each joint (second axis)."""
-        starts = np.cumsum([0, *self.n_stored])
-        return tuple(np.array([np.arange(starts[j], starts[j + 1]) for j in kind]).T for kind in self.kinds)
-
-    @cached_property
-    def free(self) -> tuple[np.ndarray, ...]:
-        """The same for the freedoms."""
-        return tuple(np.array([self.columns[j] for j in kind]).T for kind in self.kinds)
-
-    @cached_property
-    def columns(self) -> list[np.ndarray]:
-        """For each listed joint, the places of its freedoms."""
-        starts = np.cumsum([0, *self.n_free])
-        return [np.arange(a, b) for a, b in itertools.pairwise(starts)]
-
-    @cached_property
-    def owner(self) -> np.ndarray:
-        """The listed joint that each freedom belongs to."""
-        return np.repeat(np.arange(len(self.n_free)), self.n_free)
-
-    @cached_property
-    def body_numbers(self) -> dict[str, int]:
-        """From a body's name to its number in the tree."""
-        reached = [0, *(child for g in self.topology.generations for _, _, child in g)]
-        return {self.topology.links[link]: i for i, link in enumerate(reached)}
-
-    @cached_property
-    def _renumber(self) -> np.ndarray:
-        return np.array([self.body_numbers[link] for link in self.topology.links])
-
-    @cached_property
-    def ends(self) -> np.ndarray:
-        """The numbers of the two bodies of each joint of the walk."""
-        return self._renumber[self.topology.ends[self.order]]
-
-    @cached_property
-    def backwards(self) -> np.ndarray:
-        """Which joints of the tree are walked from their following to their preceding body."""
-        children = [child for g in self.topology.generations for _, _, child in g]
-        return self.topology.ends[list(self.topology.tree), 1] != np.array(children)
-
-    @cached_property
-    def parents(self) -> list[np.ndarray]:
-        """For each generation of the tree, the numbers of the bodies it grows from."""
-        return [self._renumber[[p for _, p, _ in g]] for g in self.topology.generations]
-
-    @cached_property
-    def loops(self) -> np.ndarray:
-        """For each loop and freedom: how the freedom turns the chord's following side away (-Pi)."""
-        return -self.topology.loops[:, self.owner].astype(float)
-
-    @cached_property
-    def touch_numbers(self) -> np.ndarray:
-        """The numbers of the first bodies of all contacts, and of the second."""
-        return (
-            np.array([[self.body_numbers[name] for name in pair] for pair in self.touch_bodies], int).reshape(-1, 2).T
-        )
-
-    @cached_property
-    def carriers(self) -> np.ndarray:
-        """For each freedom, the number of the body that its screw is fixed to."""
-        return self.ends[np.argsort(self.order)[self.owner], 0]
-
-    @cached_property
-    def paths(self) -> np.ndarray:
-        """For each body and freedom: how the freedom moves the body."""
-        return self.topology.paths[np.argsort(self._renumber)][:, self.owner].astype(float)
 
 
 class System(eqx.Module):
@@ -161,7 +46,7 @@ class System(eqx.Module):
     inlet: AbstractPose  # of every joint of the tree: its frame on the parent,
     outlet: AbstractPose  # and its frame on the child
     gauges: tuple[AbstractGauge, ...]
-    touches: tuple[Touch, ...]  # the contacts, one for each kind, their leaves stacked
+    contacts: tuple[ContactGeometry, ...]  # the contacts, one for each kind, their leaves stacked
     size: Float[Array, "*lanes"]  # a typical length, to weigh lengths against angles
 
     def retract(self, q: Float[Array, "nq *lanes"], d: Float[Array, "nv *lanes"]) -> Float[Array, "nq *lanes"]:
@@ -183,7 +68,7 @@ class System(eqx.Module):
 
     def poses(self, q: Float[Array, "nq *lanes"]) -> AbstractPose:
         """The pose in ground of every body, numbered as the tree reaches them."""
-        return self._place(q, self.turns(q))[0]
+        return self.poses_and_joints(q, self.rotations(q))[0]
 
     def _joints(self, q: Float[Array, "nq *lanes"]) -> AbstractPose:
         """phi of every joint of the walk."""
@@ -197,7 +82,7 @@ class System(eqx.Module):
         by_kind = self.layout.by_kind
         return group.concatenate(phi).map_many(lambda leaf, axis: pick(leaf, by_kind, axis))
 
-    def turns(self, q: Float[Array, "nq *lanes"]) -> Turns:
+    def rotations(self, q: Float[Array, "nq *lanes"]) -> Rotations:
         """All cosines and sines that a position needs.
 
         A loop that keeps them in its state computes them once a turn; without that, compilers compute them
@@ -217,9 +102,9 @@ class System(eqx.Module):
             start = stop
         return jnp.cos(angles[1:]), jnp.sin(angles[1:])
 
-    def _place(self, q: Float[Array, "nq *lanes"], turns: Turns) -> tuple[AbstractPose, AbstractPose]:
+    def poses_and_joints(self, q: Float[Array, "nq *lanes"], rotations: Rotations) -> tuple[AbstractPose, AbstractPose]:
         """The poses of all bodies, and phi of every joint of the walk."""
-        phi = self._joints(q) if self.layout.planar else turns
+        phi = self._joints(q) if self.layout.planar else rotations
         backwards = self.layout.backwards
         step = part(phi, 0, len(backwards))
         if backwards.any():
@@ -228,20 +113,12 @@ class System(eqx.Module):
         bodies, start = self.layout.group.origin(jnp.zeros((1, *q.shape[1:]), q.dtype)), 0
         for parents in self.layout.parents:
             stop = start + len(parents)
-            turn = tuple(x[start:stop] for x in turns) if self.layout.planar else ()
+            turn = tuple(x[start:stop] for x in rotations) if self.layout.planar else ()
             phi_, inlet, outlet = (part(x, start, stop) for x in (step, self.inlet, self.outlet))
             grown = (take(bodies, parents) @ inlet).onward(phi_, outlet, turn)
             bodies = self.layout.group.concatenate([bodies, grown])
             start = stop
         return bodies, phi
-
-    def _chords(self, X: AbstractPose, phi: AbstractPose) -> tuple[AbstractPose, AbstractPose]:
-        """For every chord: its frame k+ seen from the following body, and what is left to close."""
-        n, m = len(self.layout.topology.tree), len(self.layout.order)
-        a, b = self.layout.ends[n:].T
-        arrived = take(X, b) @ part(self.X_B, n, m)
-        sent = take(X, a) @ part(self.X_A, n, m) @ part(phi, n, m)
-        return arrived, arrived.inverse() @ sent
 
     def gauge_poses(self, X: AbstractPose, i: int) -> tuple[AbstractPose, ...]:
         """The poses that gauge number `i` depends on."""
@@ -252,149 +129,124 @@ class System(eqx.Module):
         stands which contact."""
         bodies = [
             X.map_many(lambda leaf, axis, side=side: jnp.moveaxis(pick(leaf, side, axis), axis, 0))
-            for side in self.layout.touch_numbers
+            for side in self.layout.contact_body_numbers
         ]
-        return self.each_touch(lambda touch, X_a, X_b: touch.planes(X_a, X_b), *bodies)
+        return self.each_contact(lambda contact, X_a, X_b: contact.planes(X_a, X_b), *bodies)
 
-    def each_touch(self, f: Callable, *of_each: Any) -> Any:
-        """f(touch, ...) of every contact, stacked on a first axis; `of_each` is told contact by contact."""
+    def each_contact(self, f: Callable, *of_each: Any) -> Any:
+        """f(contact, ...) of every contact, stacked on a first axis; `of_each` has a first axis of contacts."""
         f = eqx.filter_vmap(lanewise(f, self.size.ndim), in_axes=eqx.if_array(0), out_axes=eqx.if_array(0))
-        kinds = [np.array(members) for members in self.layout.touch_kinds]
+        kinds = [np.array(members) for members in self.layout.contact_kinds]
         results = [
             f(stack, *jax.tree_util.tree_map(lambda x, members=members: pick(x, members), of_each))
-            for stack, members in zip(self.touches, kinds, strict=True)
+            for stack, members in zip(self.contacts, kinds, strict=True)
         ]
         if len(results) == 1 and len(kinds[0]) == len(self.layout.holds):
             return results[0]
         order = np.argsort(np.concatenate(kinds))
         return jax.tree_util.tree_map(lambda *x: pick(jnp.concatenate(x), order), *results)
 
-    def touch(self, k: int) -> Touch:
+    def contact(self, k: int) -> ContactGeometry:
         """Contact number `k`."""
-        group, members = next((g, m) for g, m in enumerate(self.layout.touch_kinds) if k in m)
+        group, members = next((g, m) for g, m in enumerate(self.layout.contact_kinds) if k in m)
         i = members.index(k)
-        return jax.tree_util.tree_map(lambda x: x[i] if eqx.is_array(x) else x, self.touches[group])
+        return jax.tree_util.tree_map(lambda x: x[i] if eqx.is_array(x) else x, self.contacts[group])
 
     def resting(self, q: Float[Array, "nq *lanes"], mode: Mode) -> Float[Array, "n *lanes"]:
         """Where the resting coordinates are."""
         return jnp.take_along_axis(q, jnp.asarray(self.layout.slots)[mode.rests], 0)
 
-    def nearest(self, P: Planes) -> Pairing:
+    def closest_pairs(self, P: Planes) -> ClosestPair:
         """The closest elements of every contact."""
-        return self.each_touch(lambda touch, *planes: touch.closest(touch.relative(*planes)), *P)
+        return self.each_contact(lambda contact, *planes: contact.closest_pair(contact.relative(*planes)), *P)
 
     def gaps(self, P: Planes, mode: Any) -> Float[Array, "c *lanes"]:
         """The gap of every contact on its present elements."""
-        return self.meet(P, mode.places).gap
+        return self.common_normals(P, mode.places).gap
 
-    def meet(self, P: Planes, where: tuple[Array, ...]) -> Meeting:
+    def common_normals(self, P: Planes, where: tuple[Array, ...]) -> CommonNormal:
         """The common normal of every contact on its present elements."""
 
-        def met(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, *where: Array) -> Meeting:
-            return touch.meet(touch.relative(P_a, P_b), *where)
+        def normal(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *where: Array) -> CommonNormal:
+            return contact.common_normal(contact.relative(P_a, P_b), *where)
 
-        return self.each_touch(met, *P, *where)
+        return self.each_contact(normal, *P, *where)
 
     @once
-    def sights(
-        self, P: Planes, where: tuple[Array, ...], active: Array, *apart: Array
-    ) -> tuple[Array, Array, list, tuple, Array]:
-        """What is watched of every contact, which is at `where`, since its pairs were `apart`, if that is known;
-        `Touch.sight`."""
+    def proximity(self, P: Planes, where: Places, active: Array, *apart: Array) -> Proximity:
+        """What is near every contact, which is at `where`, since its pairs were `apart`, if that is known;
+        `ContactGeometry.proximity`."""
 
-        def look(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, *rest: Array):
-            return touch.sight(touch.relative(P_a, P_b), *rest)
+        def near(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array) -> Proximity:
+            return contact.proximity(contact.relative(P_a, P_b), *rest)
 
-        return self.each_touch(look, *P, *where, active, jnp.broadcast_to(_ELSEWHERE * self.size, active.shape), *apart)
+        radius = jnp.broadcast_to(_ELSEWHERE * self.size, active.shape)
+        return self.each_contact(near, *P, *where, active, radius, *apart)
 
-    def located(self, P: Planes, mode: Any) -> Any:
+    def locate_contacts(self, P: Planes, mode: Any) -> Any:
         """The mode with every contact where it is: an open one on its closest elements."""
-        here = self.meet(P, mode.places)
+        here = self.common_normals(P, mode.places)
         places = mode.places._replace(s1=here.s1, s2=here.s2)
-        return mode._replace(places=Places(*self.sights(P, places, mode.active)[2]))
+        return mode._replace(places=self.proximity(P, places, mode.active).places)
 
-    def pairs_apart(self, lanes: tuple[int, ...]) -> Float[Array, "c pairs *lanes"]:
+    def no_pairs_apart(self, lanes: tuple[int, ...]) -> Float[Array, "c pairs *lanes"]:
         """The gaps of the pairs of elements of every contact that are apart: none yet."""
         return jnp.full((len(self.layout.holds), self._most_pairs, *lanes), -jnp.inf, self.size.dtype)
 
     @property
     def _most_pairs(self) -> int:
-        return max((len(touch.pairs[0]) for touch in self.touches), default=0)
+        return max((len(contact.pairs[0]) for contact in self.contacts), default=0)
 
-    def further(self, P: Planes, where: tuple[Array, ...], w: Array) -> tuple[tuple[Array, ...], Array]:
-        """Where every contact is next if it left its element by the end w; `Touch.further`."""
+    def next_elements(self, P: Planes, where: Places, w: Array) -> tuple[Places, Array]:
+        """Where every contact is next if it left its element by the end w; `ContactGeometry.next_elements`."""
 
-        def look(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, *rest: Array):
-            return touch.further(touch.relative(P_a, P_b), *rest)
+        def following(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array):
+            return contact.next_elements(contact.relative(P_a, P_b), *rest)
 
         each = [jnp.broadcast_to(x, where[0].shape) for x in (w, self.size)]
-        return self.each_touch(look, *P, *where, *each)
+        return self.each_contact(following, *P, *where, *each)
 
     @property
-    def finest(self) -> tuple[Float[Array, "c *lanes"], Float[Array, "c pairs *lanes"]]:
-        """How far the bodies of every contact can move along each other between two looks, and near each pair of
-        elements; within bounds."""
+    def feature_sizes(self) -> tuple[Float[Array, "c *lanes"], Float[Array, "c pairs *lanes"]]:
+        """How far the bodies of every contact can move along each other between two positions that are looked at, and
+        near each pair of elements; within bounds."""
         most = self._most_pairs
 
-        def sizes(touch: Touch) -> tuple[Array, Array]:
-            along, rounds = touch.finest
+        def sizes(contact: ContactGeometry) -> tuple[Array, Array]:
+            along, rounds = contact.feature_sizes
             return along, jnp.pad(rounds, (0, most - rounds.shape[0]), constant_values=jnp.inf)
 
-        along, rounds = self.each_touch(sizes)
+        along, rounds = self.each_contact(sizes)
         along = jnp.clip(along, _SHORT * self.size, _LONG * self.size)
         return along, jnp.maximum(rounds, _SHORT / 4 * self.size)
 
     @property
-    def around(self) -> tuple[Array, Array]:
-        """How far the profiles of every contact reach around which centers."""
-        return self.each_touch(lambda touch: touch.around)
+    def bounding_circles(self) -> tuple[Array, Array]:
+        """Centers of the two profiles of every contact, and how far the profiles reach from them."""
+        return self.each_contact(lambda contact: contact.bounding_circles)
 
-    def at_contacts(self, V: Float[Array, "rows bodies *lanes"]) -> list[Float[Array, "c rows *lanes"]]:
+    def contact_twists(self, V: Float[Array, "rows bodies *lanes"]) -> list[Float[Array, "c rows *lanes"]]:
         """The twists of the two bodies of every contact."""
-        return [jnp.swapaxes(pick(V, side, 1), 0, 1) for side in self.layout.touch_numbers]
+        return [jnp.swapaxes(pick(V, side, 1), 0, 1) for side in self.layout.contact_body_numbers]
 
-    def passing(self, P: Planes, V: Float[Array, "rows bodies *lanes"], around: tuple[Array, Array]) -> Array:
+    def gap_rate_bounds(self, P: Planes, V: Float[Array, "rows bodies *lanes"], circles: tuple[Array, Array]) -> Array:
         """How fast the distance of the bodies of every contact may change, where their twists are V."""
-        V_a, V_b = self.at_contacts(V)
-        return self.each_touch(lambda touch, *rest: touch.passing(*rest), *P, V_b - V_a, *around)
+        V_a, V_b = self.contact_twists(V)
+        return self.each_contact(lambda contact, *rest: contact.gap_rate_bound(*rest), *P, V_b - V_a, *circles)
 
-    def wrenches(self, P: Planes, mode: Any) -> tuple[Float[Array, "c rows *lanes"], Meeting]:
+    def contact_wrenches(self, P: Planes, mode: Any) -> tuple[Float[Array, "c rows *lanes"], CommonNormal]:
         """The wrench of a unit force in every contact on its present elements, and its common normal."""
 
-        def both(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, e1: Array, e2: Array, *s: Array):
-            found = touch.meet(touch.relative(P_a, P_b), e1, e2, *s)
-            return touch.wrench(P_a, e1, found.s1), found
+        def both(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, e1: Array, e2: Array, *s: Array):
+            found = contact.common_normal(contact.relative(P_a, P_b), e1, e2, *s)
+            return contact.wrench(P_a, e1, found.s1), found
 
-        return self.each_touch(both, *P, *mode.places)
+        return self.each_contact(both, *P, *mode.places)
 
-    def slopes(self, wrenches: Float[Array, "c rows *lanes"], S: Float[Array, "rows nv *lanes"]) -> Array:
+    def gap_jacobian(self, wrenches: Float[Array, "c rows *lanes"], S: Float[Array, "rows nv *lanes"]) -> Array:
         """The derivatives in the freedoms of the gaps of every contact."""
-        between = np.subtract(*(self.layout.paths[side] for side in self.layout.touch_numbers[::-1]))
+        between = np.subtract(*(self.layout.paths[side] for side in self.layout.contact_body_numbers[::-1]))
         return jnp.sum(wrenches[:, :, None] * S[None], 1) * wide(between, self.size.ndim)
-
-    def residual(
-        self,
-        q: Float[Array, "nq *lanes"],
-        targets: Targets = (),
-        mode: Mode | None = None,
-        afar: bool = False,
-    ) -> Float[Array, "m *lanes"]:
-        """What every loop lacks to be closed (2.2.3-10), in the frame of its chord; then the gauges that are
-        to have a target value; then the coordinates that rest, or the contacts that hold them. `afar` is for
-        positions that may be far from closed."""
-        lanes = q.ndim - 1
-        X, phi = self._place(q, self.turns(q))
-        rows = []
-        if self.layout.topology.chords:
-            rows.append(_by_loop(self._chords(X, phi)[1].defect(afar)))
-        for i, target in targets:
-            value = lanewise(lambda gauge, *args: gauge.residual(*args), lanes)(
-                self.gauges[i], target, *self.gauge_poses(X, i)
-            )
-            rows.append(value[None])
-        if mode is not None:
-            rows.append(_owned(mode, self.gaps(self.planes(X), mode), self.resting(q, mode) - mode.held))
-        return jnp.concatenate(rows) if rows else jnp.zeros((0, *q.shape[1:]))
 
     def twists(self, q: Float[Array, "nq *lanes"], X: AbstractPose) -> Float[Array, "rows nv *lanes"]:
         """The twist in ground of every freedom: B_ji of (2.2.3-21) as a column."""
@@ -446,75 +298,12 @@ class System(eqx.Module):
 
         return rates + self._by_freedom(columns, frame)
 
-    def linearise(
-        self,
-        q: Float[Array, "nq *lanes"],
-        targets: Targets = (),
-        mode: Mode | None = None,
-        turns: Turns | None = None,
-        afar: bool = False,
-    ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nv *lanes"]]:
-        """`residual` and its derivative in the freedoms, read off the twists: nothing is differentiated
-        round a loop. `turns` may be given where they are known."""
-        X, phi = self._place(q, self.turns(q) if turns is None else turns)
-        S = self.twists(q, X)
-        residuals, rows, _ = self.equations(X, phi, S, targets, afar)
-        if mode is not None:
-            wrenches, (_, _, gaps) = self.wrenches(self.planes(X), mode)
-            slopes = self.slopes(wrenches, S)
-            unit = (wide(np.arange(S.shape[1]), q.ndim - 1)[None] == mode.rests[:, None]).astype(q.dtype)
-            residuals = jnp.concatenate([residuals, _owned(mode, gaps, self.resting(q, mode) - mode.held)])
-            rows = jnp.concatenate([rows, _owned(mode, slopes, unit)])
-        return residuals, rows
-
-    def placed(self, q: Float[Array, "nq *lanes"]) -> tuple[AbstractPose, AbstractPose, Float[Array, "rows nv *lanes"]]:
+    def poses_and_twists(
+        self, q: Float[Array, "nq *lanes"]
+    ) -> tuple[AbstractPose, AbstractPose, Float[Array, "rows nv *lanes"]]:
         """The poses of all bodies, phi of every joint of the walk, and the twist of every freedom."""
-        X, phi = self._place(q, self.turns(q))
+        X, phi = self.poses_and_joints(q, self.rotations(q))
         return X, phi, self.twists(q, X)
-
-    def equations(
-        self,
-        X: AbstractPose,
-        phi: AbstractPose,
-        S: Float[Array, "rows nv *lanes"],
-        targets: Targets = (),
-        afar: bool = False,
-    ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nv *lanes"], Any]:
-        """The residuals of the loops and the gauges, and their derivatives in the freedoms, from the poses; and the
-        chords, as `loop_rates` takes them."""
-        lanes = S.ndim - 2
-        residuals, rows, chords = [], [], None
-        if self.layout.topology.chords:
-            arrived, left = self._chords(X, phi)
-            chords = arrived.inverse(), left
-            residuals.append(_by_loop(left.defect(afar)))
-            seen = expand(chords[0]).twist_map(S[:, None])
-            rows.append(_by_loop(expand(left).defect_rate(seen, afar) * wide(self.layout.loops, lanes)))
-
-        def slope(gauge: AbstractGauge, target: Array, *poses: AbstractPose) -> tuple[Array, Array]:
-            value, slopes = jax.value_and_grad(lambda poses: gauge.residual(target, *poses))(poses)
-            return value, jnp.stack([X.wrench(slope) for X, slope in zip(poses, slopes, strict=True)])
-
-        for i, target in targets:
-            value, slopes = lanewise(slope, lanes)(self.gauges[i], target, *self.gauge_poses(X, i))
-            numbers = [self.layout.body_numbers[name] for name in self.layout.gauge_bodies[i]]
-            moves = jnp.sum(slopes[:, :, None] * S[None], 1)  # bodies, freedoms
-            rows.append(jnp.sum(wide(self.layout.paths[numbers], lanes) * moves, 0)[None])
-            residuals.append(value[None])
-        if not rows:
-            return jnp.zeros((0, *S.shape[2:])), jnp.zeros((0, *S.shape[1:])), None
-        if len(rows) == 1:
-            return residuals[0], rows[0], chords
-        return jnp.concatenate(residuals), jnp.concatenate(rows), chords
-
-    def loop_rates(self, chords: Any, A: Float[Array, "rows nv *lanes"]) -> Float[Array, "m *lanes"]:
-        """The second rates of the loops' residuals, where A is what every freedom adds to the rates of twists: the two
-        sides of a loop have one twist, so this is all."""
-        if chords is None:
-            return jnp.zeros((0, *A.shape[2:]))
-        back, left = chords
-        apart = jnp.sum(wide(self.layout.loops, A.ndim - 2) * A[:, None], 2)
-        return _by_loop(left.defect_rate(back.twist_map(apart)))
 
     def rates(
         self, q: Float[Array, " nq"], v: Float[Array, " nv"], a: Float[Array, " nv"]
@@ -529,49 +318,6 @@ class System(eqx.Module):
 
         (X, S), (_, S_dot) = jax.jvp(place, (jnp.zeros_like(v),), (v,))
         return X, S * v, S_dot * v + S * a
-
-    def second_rate(
-        self,
-        q: Float[Array, " nq"],
-        v: Float[Array, " nv"],
-        a: Float[Array, " nv"],
-        targets: Callable[[Array], Targets],
-        mode: Mode | None = None,
-    ) -> Float[Array, " m"]:
-        """The second rate in time of `residual` at a closed position, where the freedoms move with v and a, and
-        `targets` tells the gauges' targets a short time later."""
-        X, V, A = self.rates(q, v, a)
-        rows = []
-        if self.layout.topology.chords:
-            n = len(self.layout.topology.tree)
-            arrived = take(X, self.layout.ends[n:, 1]) @ part(self.X_B, n, len(self.layout.order))
-            apart = jnp.sum(self.layout.loops * A[:, None], -1)  # the sides of a loop have one twist, so this is all
-            rows.append(_by_loop(arrived.inverse().twist_map(apart)))
-
-        def movement(names: tuple[str, ...]) -> list[tuple[AbstractPose, Array, Array]]:
-            paths = [(b, self.layout.paths[b]) for b in (self.layout.body_numbers[name] for name in names)]
-            return [(one(X, b), jnp.sum(way * V, -1), jnp.sum(way * A, -1)) for b, way in paths]
-
-        for k, (i, _) in enumerate(targets(jnp.zeros(()))):
-            paths = [drifting(*each) for each in movement(self.layout.gauge_bodies[i])]
-
-            def later(s: Array, i: int = i, k: int = k, paths: list = paths) -> Array:
-                return self.gauges[i].residual(targets(s)[k][1], *(at(s) for at in paths))
-
-            rows.append(second(later)[2][None])
-        if mode is not None:
-            moves = [movement(pair) for pair in self.layout.touch_bodies]
-            twists: list[Array] = []
-            for side in (0, 1):
-                twists += [jnp.stack([m[side][1] for m in moves]), jnp.stack([m[side][2] for m in moves])]
-
-            def curve(touch: Touch, P_a: AbstractPose, P_b: AbstractPose, V_a, A_a, V_b, A_b, *where: Array) -> Array:
-                first, other = drifting(P_a, V_a, A_a), drifting(P_b, V_b, A_b)
-                return second(lambda s: touch.meet(touch.relative(first(s), other(s)), *where).gap)[2]
-
-            curves = self.each_touch(curve, *self.planes(X), *twists, *mode.places)
-            rows.append(_owned(mode, curves, a[mode.rests]))
-        return jnp.concatenate(rows) if rows else jnp.zeros(0)
 
     def row_sizes(self, gauges: tuple[int, ...] = (), mode: Mode | None = None) -> Float[Array, "m *lanes"]:
         """What one unit of each row of `residual` weighs: 1 for angles, the typical size for lengths."""
@@ -591,66 +337,6 @@ class System(eqx.Module):
         return jnp.where(wide(lengths, self.size.ndim), self.size[None], 1.0)
 
 
-def drifting(X: AbstractPose, V: Array, A: Array) -> Callable[[Array], AbstractPose]:
-    """Where a pose with twist V, and rate of twist A, is a short time later; right to second order in it."""
-    rate = X.carried(V)
-    gain = jax.tree_util.tree_map(jnp.add, X.carried(A), rate.turned(V))
-    return lambda s: jax.tree_util.tree_map(lambda x, v, a: x + (v + a * s / 2) * s, X, rate, gain)
-
-
-def second(f: Callable[[Array], Any]) -> tuple[Any, Any, Any]:
-    """f(0), f'(0) and f''(0)."""
-    now, unit = (jnp.zeros(()),), (jnp.ones(()),)
-    (value, first), (_, second) = jax.jvp(lambda s: jax.jvp(f, (s,), unit), now, unit)
-    return value, first, second
-
-
-def _owned(
-    mode: Mode, of_contacts: Float[Array, "c *more"], of_rests: Float[Array, "n *more"]
-) -> Float[Array, "n *more"]:
-    """For each resting coordinate, what belongs to the contact that took it, or its own."""
-    extra = of_rests.ndim - mode.owner.ndim  # axes between the first one and the lanes
-    owner = mode.owner.reshape(mode.owner.shape[:1] + (1,) * extra + mode.owner.shape[1:])
-    taken = jnp.take_along_axis(of_contacts, jnp.broadcast_to(jnp.maximum(owner, 0), of_rests.shape), 0)
-    return jnp.where(owner >= 0, taken, of_rests)
-
-
-def _by_loop(x: Float[Array, "rows loops *more"]) -> Float[Array, "m *more"]:
-    """Loop after loop, the rows of each together."""
-    return jnp.swapaxes(x, 0, 1).reshape(-1, *x.shape[2:])
-
-
-def layout(mech: Mechanism, touches: tuple[Touch, ...] = ()) -> Layout:
-    """The static side of a mechanism."""
-    kinds: dict[object, list[int]] = {}
-    for i in (*mech.topology.tree, *mech.topology.chords):  # in the order of the walk: one kind needs no sorting then
-        leaves, structure = jax.tree_util.tree_flatten(mech.joints[i].pair)
-        kinds.setdefault((structure, tuple(jnp.shape(leaf) for leaf in leaves)), []).append(i)
-    return Layout(
-        topology=mech.topology,
-        planar=mech.planar,
-        kinds=tuple(tuple(kind) for kind in kinds.values()),
-        n_stored=tuple(len(j.pair.rest) for j in mech.joints),
-        n_free=tuple(len(j.pair.coordinates) for j in mech.joints),
-        lengths=tuple(x for j in mech.joints for x in j.pair.lengths),
-        gauge_bodies=tuple(g.bodies for g in mech.gauges),
-        touch_bodies=tuple((c.body_a, c.body_b) for c in mech.contacts),
-        touch_kinds=tuple(_touch_kinds(touches).values()),
-        holds=tuple(c.hold for c in mech.contacts),
-        moves=tuple(-1 if c.moves is None else mech.coordinates.index(c.moves) for c in mech.contacts),
-        slots=_slots(mech),
-        hinges=tuple(j for j in mech.topology.chords if isinstance(mech.joints[j].pair, RevolutePair)),
-    )
-
-
-def _slots(mech: Mechanism) -> tuple[int, ...]:
-    slots, start = [], 0
-    for joint in mech.joints:
-        slots += [-1 if slot is None else start + slot for slot in joint.pair.slots]
-        start += len(joint.pair.rest)
-    return tuple(slots)
-
-
 def system(mech: Mechanism) -> System:
     """The mechanism laid out for computing."""
     return _system(eqx.tree_at(lambda m: m.forces, mech, ()))
@@ -659,8 +345,8 @@ def system(mech: Mechanism) -> System:
 @once
 def _system(mech: Mechanism) -> System:
     group = SE2 if mech.planar else SE3
-    touches = tuple(touch(c, *mech.profiles(c), group) for c in mech.contacts)
-    plan = layout(mech, touches)
+    contacts = tuple(contact_geometry(c, *mech.profiles(c), group) for c in mech.contacts)
+    plan = layout(mech, contacts)
     joints = [mech.joints[j] for j in plan.order]
     X_A = [j.placed(j.frame_a, plan.group) for j in joints]
     X_B = [j.placed(j.frame_b, plan.group) for j in joints]
@@ -674,25 +360,14 @@ def _system(mech: Mechanism) -> System:
     X_A, X_B = plan.group.stack(X_A), plan.group.stack(X_B)
     lengths = [X_A.position.reshape(-1), X_B.position.reshape(-1)]
     lengths += [g.value[None] for g in mech.gauges if g.value is not None and g.dimension]
-    lengths += [jnp.stack([row.x, row.y, row.radius, row.length]).reshape(-1) for row in _rows(touches)]
-    touches = tuple(
-        jax.tree_util.tree_map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *(touches[k] for k in members))
-        for members in plan.touch_kinds
+    lengths += [jnp.stack([row.x, row.y, row.radius, row.length]).reshape(-1) for row in _rows(contacts)]
+    contacts = tuple(
+        jax.tree_util.tree_map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *(contacts[k] for k in members))
+        for members in plan.contact_kinds
     )
     reach = jax.lax.stop_gradient(jnp.max(jnp.abs(jnp.concatenate(lengths))))
-    return System(plan, pairs, X_A, X_B, inlet, outlet, mech.gauges, touches, jnp.where(reach > 0, reach, 1.0))
+    return System(plan, pairs, X_A, X_B, inlet, outlet, mech.gauges, contacts, jnp.where(reach > 0, reach, 1.0))
 
 
-def _touch_kinds(touches: tuple[Touch, ...]) -> dict[object, tuple[int, ...]]:
-    kinds: dict[object, tuple[int, ...]] = {}
-    for k, each in enumerate(touches):
-        numbers, structure = eqx.partition(each, eqx.is_array)
-        leaves, tree = jax.tree_util.tree_flatten(numbers)
-        others = jax.tree_util.tree_leaves(structure)
-        key = (tree, tuple(x.shape for x in leaves), tuple(id(x) for x in others))
-        kinds[key] = (*kinds.get(key, ()), k)
-    return kinds
-
-
-def _rows(touches: tuple[Touch, ...]) -> list[Row]:
-    return [side.rows for t in touches for side in (t.A, t.B)]
+def _rows(contacts: tuple[ContactGeometry, ...]) -> list[Row]:
+    return [side.rows for t in contacts for side in (t.A, t.B)]

@@ -13,13 +13,14 @@ from .. import frames
 from .._model.gauge import AbstractGauge, to_dim
 from .._model.mechanism import Mechanism, unknown
 from .._numerics.groups import SE2, AbstractPose, one
+from .._numerics.rates import derivatives_at_zero, moving_pose
 from .._programs.batch import AbstractBatch, lane_by_lane
 from .._programs.custom_types import Numbers
 from .._programs.precision import as_float
 from .._programs.reprs import by_fields
 from .._programs.trees import once
 from .mode import Mode
-from .system import System, drifting, second, system
+from .system import System, system
 
 
 class Track(NamedTuple):
@@ -110,8 +111,8 @@ class PointReader(AbstractReader):
 
     def track(self, q: Array, v: Array, a: Array) -> Track:
         X, V, A = self.body.moving(q, v, a)
-        place, at = to_dim(self.place, X), drifting(X, V, A)
-        return Track(*second(lambda s: at(s).apply(place)))
+        place, at = to_dim(self.place, X), moving_pose(X, V, A)
+        return Track(*derivatives_at_zero(lambda s: at(s).apply(place)))
 
 
 class GaugeReader(AbstractReader):
@@ -128,8 +129,8 @@ class GaugeReader(AbstractReader):
         return self.gauge.measure(*(body(q) for body in self.bodies))
 
     def track(self, q: Array, v: Array, a: Array) -> Track:
-        paths = [drifting(*body.moving(q, v, a)) for body in self.bodies]
-        return Track(*second(lambda s: self.gauge.measure(*(at(s) for at in paths))))
+        paths = [moving_pose(*body.moving(q, v, a)) for body in self.bodies]
+        return Track(*derivatives_at_zero(lambda s: self.gauge.measure(*(at(s) for at in paths))))
 
 
 def check_readable(mech: Mechanism, name: str) -> None:
@@ -255,27 +256,27 @@ class ContactReader(eqx.Module):
 
     def coordinates(self, q: Array) -> Array:
         """q1, q2, q3 of the closest elements, where the coordinates are q."""
-        touch = self.system.touch(self.number)
-        near = touch.closest(touch.relative(*touch.planes(*(body(q) for body in self.bodies))))
+        contact = self.system.contact(self.number)
+        near = contact.closest_pair(contact.relative(*contact.planes(*(body(q) for body in self.bodies))))
         return jnp.stack([near.e1 + near.s1, near.e2 + near.s2, near.gap])
 
     def __call__(self, q: Array, v: Array, a: Array, mode: Mode) -> ContactTrack:
-        k, touch = self.number, self.system.touch(self.number)
+        k, contact = self.number, self.system.contact(self.number)
         poses, *twists = zip(*(body.moving(q, v, a) for body in self.bodies))
-        moving = list(zip(touch.planes(*poses), *twists))
-        paths = [drifting(*each) for each in moving]
-        near, on = touch.closest(touch.relative(*(P for P, _, _ in moving))), mode.active[k]
+        moving = list(zip(contact.planes(*poses), *twists))
+        paths = [moving_pose(*each) for each in moving]
+        near, on = contact.closest_pair(contact.relative(*(P for P, _, _ in moving))), mode.active[k]
         pairs = zip(mode.places, near)
         e1, e2, s1, s2 = (jnp.where(on, mine[k], there) for mine, there in pairs)
 
         def coordinates(s: Array) -> Array:
-            found = touch.meet(touch.relative(*(at(s) for at in paths)), e1, e2, s1, s2)
+            found = contact.common_normal(contact.relative(*(at(s) for at in paths)), e1, e2, s1, s2)
             return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap])
 
-        value, rate, second_rate = second(coordinates)
+        value, rate, second_rate = derivatives_at_zero(coordinates)
         apart = ~on & ~jnp.isfinite(near.gap)
         value = jnp.where(apart, jnp.stack([jnp.nan, jnp.nan, jnp.inf]), value)
-        place = touch.A.place(e1, value[0] - e1)
+        place = contact.A.place(e1, value[0] - e1)
         plane = moving[0][0]
         point, normal = (jnp.concatenate([x, jnp.zeros(plane.dim - 2)]) for x in (place.position, place.normal))
         return ContactTrack(value, rate, second_rate, on, plane.apply(point), plane.rotate(normal))

@@ -16,6 +16,7 @@ from .force.base import AbstractForce
 from .gauge import AbstractGauge
 from .joint.contact import Contact, allowed_elements
 from .joint.joint import Joint
+from .printing import printed
 from .profile.profile import Profile
 from .topology import Topology, topology
 
@@ -337,9 +338,7 @@ class Mechanism(eqx.Module):
         return joint, joint.pair.coordinates.index(coordinate)
 
     def __repr__(self) -> str:
-        from .._kinematics.summary import summary
-
-        return summary(self)
+        return printed(self)
 
     __str__ = __repr__
 

@@ -38,22 +38,24 @@ def least_squares(
     return solution
 
 
-def without(J: Float[Array, "m n *lanes"], lone: tuple[tuple[int, int], ...]) -> Float[Array, "r k *lanes"]:
+def without_singletons(
+    J: Float[Array, "m n *lanes"], singletons: tuple[tuple[int, int], ...]
+) -> Float[Array, "r k *lanes"]:
     """J without these rows and columns."""
-    rows = np.setdiff1d(np.arange(J.shape[0]), [i for i, _ in lone])
-    columns = np.setdiff1d(np.arange(J.shape[1]), [j for _, j in lone])
+    rows = np.setdiff1d(np.arange(J.shape[0]), [i for i, _ in singletons])
+    columns = np.setdiff1d(np.arange(J.shape[1]), [j for _, j in singletons])
     return pick(pick(J, rows), columns, 1)
 
 
-def lone_last(
-    J: Float[Array, "m n *lanes"], B: Float[Array, "m k *lanes"], lone: tuple[tuple[int, int], ...]
+def solve_singletons_last(
+    J: Float[Array, "m n *lanes"], B: Float[Array, "m k *lanes"], singletons: tuple[tuple[int, int], ...]
 ) -> Float[Array, "n k *lanes"]:
-    """As `least_squares(J)(B)`, where each column of `lone` (row, column) has no entry but in its row: the others
-    are found first, without that row, which the lone unknown then satisfies."""
-    rows, columns = (np.array([pair[k] for pair in lone], dtype=int) for k in range(2))
+    """As `least_squares(J)(B)`, where each of the `singletons` is a (row, column) whose column has no entry but in its
+    row: the others are found first, without that row, which the unknown of the column then satisfies."""
+    rows, columns = (np.array([pair[k] for pair in singletons], dtype=int) for k in range(2))
     others = np.setdiff1d(np.arange(J.shape[1]), columns)
-    X = least_squares(without(J, lone))(pick(B, np.setdiff1d(np.arange(J.shape[0]), rows)))
-    if not lone:
+    X = least_squares(without_singletons(J, singletons))(pick(B, np.setdiff1d(np.arange(J.shape[0]), rows)))
+    if not singletons:
         return X
     mine = pick(J, rows)
     rest = pick(B, rows) - product(pick(mine, others, 1), X)

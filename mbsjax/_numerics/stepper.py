@@ -20,26 +20,26 @@ from .groups import lanewise
 class Step(NamedTuple):
     y: Float[Array, "n *lanes"]  # where it leads,
     error: Float[Array, "n *lanes"]  # how far that is off,
-    seen: Any  # and what is seen on the way, on a first axis: half way, if that was asked for, then at the end
+    instants: Any  # and what was evaluated, on a first axis: half way, if that was asked for, then at the end
 
 
-Look = Callable[[Any, Array, Array, Array], tuple[Any, Array, Array]]
+Evaluate = Callable[[Any, Array, Array, Array], tuple[Any, Array, Array]]
 
 
-class _Visits(NamedTuple):
-    """The points that a step looks at, one after the other. Each is where the step begins, moved by a combination of
+class _Points(NamedTuple):
+    """The points that a step evaluates, one after the other. Each is where the step begins, moved by a combination of
     the moves that are known by then."""
 
     weights: Any  # of these moves
-    date: Any  # as part of the step
+    time: Any  # as part of the step
     stage: Any  # the number of the move that is found there; one more than there are, if it is none
     again: Any  # whether it is the point before, put back on the constraints
-    slot: Any  # the place among what is seen, if it is such a point
+    slot: Any  # the place among the instants that a step gives, if it is such a point
 
 
 def step(
     solver: diffrax.AbstractSolver,
-    look: Look,
+    evaluate: Evaluate,
     args: Any,
     t: Array,
     h: Array,
@@ -52,45 +52,45 @@ def step(
 ) -> Step:
     """A step of length h from (t, y), where the rate is f if that is known.
 
-    `look(args, t, y, d)` tells what is seen from y moved by d, the rate there, and the move that leads back onto the
-    constraints; `still` is no move. It is traced once: stages, end and middle are turns of one loop, and all lanes go
-    through it together. Solvers that are no explicit Runge-Kutta methods make their own step, lane by lane.
+    `evaluate(args, t, y, d)` gives what there is to know at y moved by d, the rate there, and the move that leads back
+    onto the constraints; `still` is no move. It is traced once: stages, end and middle are turns of one loop, and all
+    lanes go through it together. Solvers that are no explicit Runge-Kutta methods make their own step, lane by lane.
     """
     if isinstance(solver, diffrax.AbstractERK):
         tableau: Any = solver.tableau
         moves = jnp.zeros((tableau.num_stages, *y.shape))
         moves = moves if f is None else moves.at[0].set(h * f)
-        visits = _of_stages(type(solver), f is not None, middle)
+        points = _runge_kutta_points(type(solver), f is not None, middle)
     else:
-        field = lambda t, y, args: look(args[0], t, y, args[1])[1]
-        make = lambda *each: _other(solver, field, *each, scan_kind=scan_kind)
+        field = lambda t, y, args: evaluate(args[0], t, y, args[1])[1]
+        make = lambda *each: _solver_step(solver, field, *each, scan_kind=scan_kind)
         y1, error, half = lanewise(make, t.ndim)((args, still), t, h, y)
-        moves, visits = jnp.stack([y1 - y, half - y]), _of_points(middle)
+        moves, points = jnp.stack([y1 - y, half - y]), _end_and_middle(middle)
 
     n, put = moves.shape[0], jax.lax.dynamic_update_index_in_dim
     moves = jnp.concatenate([moves, jnp.zeros_like(moves[:1])])
 
-    def visit(carry: tuple[Array, Array, Any], row: Any) -> tuple[tuple[Array, Array, Any], None]:
-        moves, d, seen = carry
+    def evaluate_point(carry: tuple[Array, Array, Any], row: Any) -> tuple[tuple[Array, Array, Any], None]:
+        moves, d, instants = carry
         there = y + _combined(row.weights, moves[:n])
-        looked = by_components(look, t.ndim) if scan_kind == "lax" else look
-        now, rate, back = looked(args, t + row.date * h, there, jnp.where(row.again, d, 0.0))
+        evaluated = by_components(evaluate, t.ndim) if scan_kind == "lax" else evaluate
+        now, rate, back = evaluated(args, t + row.time * h, there, jnp.where(row.again, d, 0.0))
         moves = put(moves, h * rate, row.stage, 0)
-        seen = jax.lax.cond(
-            row.again, lambda now, seen: put(seen, packed(now, t.ndim), row.slot, 0), lambda now, seen: seen, now, seen
+        instants = jax.lax.cond(
+            row.again, lambda now, all: put(all, packed(now, t.ndim), row.slot, 0), lambda now, all: all, now, instants
         )
-        return (moves, back, seen), None
+        return (moves, back, instants), None
 
-    like = eqx.filter_eval_shape(look, args, t, y, still)[0]
+    like = eqx.filter_eval_shape(evaluate, args, t, y, still)[0]
     size = sum(math.prod(x.shape[: x.ndim - t.ndim]) for x in jax.tree_util.tree_leaves(like))
-    seen = jnp.zeros((1 + middle, size, *t.shape), y.dtype)
-    rows = _Visits(*(jnp.asarray(x) for x in visits))
-    (moves, _, seen), _ = jax.lax.scan(visit, (moves, still, seen), rows)
+    instants = jnp.zeros((1 + middle, size, *t.shape), y.dtype)
+    rows = _Points(*(jnp.asarray(x) for x in points))
+    (moves, _, instants), _ = jax.lax.scan(evaluate_point, (moves, still, instants), rows)
     if isinstance(solver, diffrax.AbstractERK):
         tableau: Any = solver.tableau
         y1, error = (_combined(jnp.asarray(x), moves[:n]) for x in (tableau.b_sol, tableau.b_error))
         y1 = y + y1
-    return Step(y1, error, unpacked(seen, like, t.ndim))
+    return Step(y1, error, unpacked(instants, like, t.ndim))
 
 
 def packed(tree: Any, lanes: int) -> Float[Array, "n *lanes"]:
@@ -116,7 +116,7 @@ def _combined(weights: Array, moves: Array) -> Array:
 
 
 @functools.cache
-def _of_stages(solver: Any, known: bool, middle: bool) -> _Visits:
+def _runge_kutta_points(solver: Any, known: bool, middle: bool) -> _Points:
     """The stages of an explicit Runge-Kutta method, the first perhaps known; then the end and, if asked for, the
     middle, both looked at before and after they are put back on the constraints."""
     tableau = solver.tableau
@@ -136,17 +136,17 @@ def _of_stages(solver: Any, known: bool, middle: bool) -> _Visits:
                 t0=np.zeros(()), t1=np.ones(()), y0=np.zeros(n), y1=b, k=np.eye(n)
             )
             rows += [(np.asarray(half), 0.5, n, again, 0) for again in (False, True)]
-    return _Visits(*(np.array(x) for x in zip(*rows)))
+    return _Points(*(np.array(x) for x in zip(*rows)))
 
 
-def _of_points(middle: bool) -> _Visits:
+def _end_and_middle(middle: bool) -> _Points:
     """The end and, if asked for, the middle, whose moves are known."""
     rows: list[tuple] = [((1.0, 0.0), 1.0, 2, again, int(middle)) for again in (False, True)]
     rows += [((0.0, 1.0), 0.5, 2, again, 0) for again in (False, True)] if middle else []
-    return _Visits(*(np.array(x) for x in zip(*rows)))
+    return _Points(*(np.array(x) for x in zip(*rows)))
 
 
-def _other(
+def _solver_step(
     solver: diffrax.AbstractSolver, field: Callable, args, t: Array, h: Array, y: Array, scan_kind: str
 ) -> tuple[Array, Array, Array]:
     solver = _with_scan(solver, scan_kind)

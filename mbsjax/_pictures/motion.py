@@ -12,7 +12,7 @@ from .._events.log import Event
 from .._kinematics.motion import Motion
 from .._model.mechanism import Mechanism, unknown
 from .mechanism import needs_motion
-from .style import BLUE, COLORS, GREEN, INK, KINDS, ORANGE, RED, canvas, date, legend, plain, style
+from .style import BLUE, COLORS, GREEN, INK, KINDS, ORANGE, RED, canvas, legend, mark_events, plain, style
 
 
 def curves(
@@ -66,7 +66,7 @@ def curves(
                     at = _at_events(motion, against, 0, x), _at_events(motion, name, rate, y)
                     _mark(axis, at, happened)
             if against is None:
-                date(axis, happened)
+                mark_events(axis, happened)
                 axis.set_xlim(t[0], t[-1])
             what = ("value", "rate", "second rate")[rate]
             one = plain(series[0][0])
@@ -175,7 +175,7 @@ def switching(motion: Any, contact: str, *, axes: Any = None) -> Any:
         places.set_ylabel("places $q_1$, $q_2$")
         places.yaxis.get_major_locator().set_params(integer=True)
         for axis in drawn:
-            date(axis, events)
+            mark_events(axis, events)
             if axis is not places:
                 axis.axhline(0.0, color=INK, lw=0.6, zorder=1)
             axis.set_xlim(t[0], t[-1])

@@ -95,7 +95,7 @@ def legend(axes: Any) -> None:
         axes.legend(once.values(), once, loc="upper left", bbox_to_anchor=(1.0, 1.02), borderaxespad=0.4)
 
 
-def date(axes: Any, events: Iterable[Any]) -> None:
+def mark_events(axes: Any, events: Iterable[Any]) -> None:
     """A line across the axes at each event."""
     for event in events:
         color, line, _ = KINDS[event.kind]

@@ -18,7 +18,7 @@ from jax.interpreters import partial_eval
 from .functions import Plain
 from .precision import is_concrete
 from .reprs import short
-from .xla import hurried
+from .xla import quick_compile_options
 
 
 def frozen(tree: Any) -> Any:
@@ -38,7 +38,7 @@ def once(f: Callable, *, lasting: bool = False) -> Any:
     it in a thread, where `like` is the first of its structure, for arguments of the shapes that `shapes(*like)` tells;
     it returns what waits for that."""
     jit: Any = eqx.filter_jit
-    inside, alone = jit(f), jit(f, compiler_options=hurried(1 if lasting else 0))
+    inside, alone = jit(f), jit(f, compiler_options=quick_compile_options(1 if lasting else 0))
     compiled = set()
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -74,7 +74,7 @@ def once(f: Callable, *, lasting: bool = False) -> Any:
 lasting = functools.partial(once, lasting=True)
 
 
-def lean(f: Callable, *args: Any) -> Callable:
+def without_unused(f: Callable, *args: Any) -> Callable:
     """A function of arrays, for arguments like these, without the equations whose results nobody reads: these are
     neither differentiated, nor batched, nor compiled."""
     whole, shapes = jax.make_jaxpr(f, return_shape=True)(*args)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._dynamics.outcome import CLASSES
-from .._programs.trees import lasting, lean
+from .._programs.trees import lasting, without_unused
 from .task import Task
 
 
@@ -85,7 +85,7 @@ def merit(task: Task, y: Array, prices: Array, weight: Array, sharpness: Array) 
 def _look(task: Task, x: Array, forward: bool) -> tuple[Array, Array, Array, Array]:
     """What is measured, and its slopes."""
 
-    measured = lean(task, x)
+    measured = without_unused(task, x)
 
     def twice(x: Array) -> Any:
         found = measured(x)

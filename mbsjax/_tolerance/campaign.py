@@ -12,8 +12,8 @@ import jax
 import numpy as np
 
 from .._programs.reprs import brief
-from .evaluate import joined, spread
-from .sample import Drawn, Sample, bar
+from .evaluate import evaluated_in_chunks, joined
+from .sample import DrawnDimensions, Sample, bar
 from .sampler import AbstractSampler, counts, sampler
 from .study import Evaluation, Study
 from .tally import Tally
@@ -91,22 +91,22 @@ def campaign(
     n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
     plan = sampler(method, n, len(study.names), seed)
     path = pathlib.Path(store)
-    told = _described(study, seed, method, chunk, None if method == "random" else n)
+    description = _described(study, seed, method, chunk, None if method == "random" else n)
     count = -(-n // chunk)
     first = jax.process_index() == 0
     missing = np.zeros(count, bool)
     if first:
-        mark = _claim(path, told)
+        mark = _claim(path, description)
         missing = np.array([not _intact(path, k, mark, min(chunk, n - k * chunk)) for k in range(count)])
-    missing = np.asarray(_agreed(missing), bool)
-    mark = _fingerprint(told)
+    missing = np.asarray(_of_first_process(missing), bool)
+    mark = _fingerprint(description)
     wanted = np.flatnonzero(missing).tolist()
     have = n - sum(min(chunk, n - k * chunk) for k in wanted)
     with bar(n, progress and first, have) as shown:
-        for index, found in spread(study, Drawn(study, plan), n, chunk, wanted):
+        for index, found in evaluated_in_chunks(study, DrawnDimensions(study, plan), n, chunk, wanted):
             _write(path, int(index[0]) // chunk, study.columns, mark, seed, index, found)
             shown.update(len(index) * jax.process_count())
-    _meet()
+    _wait_for_all_processes()
     tally = Tally(study, plan.groups, method == "random")
     for k in range(count):
         index = k * chunk + np.arange(min(chunk, n - k * chunk))
@@ -132,21 +132,23 @@ def _described(study: Study, seed: int, method: str, chunk: int, n: int | None) 
     }  # fmt: skip
 
 
-def _fingerprint(told: dict) -> str:
-    known = {key: value for key, value in told.items() if key not in _VALUES}
+def _fingerprint(description: dict) -> str:
+    known = {key: value for key, value in description.items() if key not in _VALUES}
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
 
-def _claim(path: pathlib.Path, told: dict) -> str:
+def _claim(path: pathlib.Path, description: dict) -> str:
     """Makes the store, or makes sure that it is this study's."""
     path.mkdir(parents=True, exist_ok=True)
     card = path / "study.json"
     if card.exists():
         try:
             there = json.loads(card.read_text())
-            other = [key for key in told if key not in _VALUES and repr(there.get(key)) != repr(told[key])]
+            other = [
+                key for key in description if key not in _VALUES and repr(there.get(key)) != repr(description[key])
+            ]
             for key in _VALUES:
-                known, now = (np.asarray(x[key], float) for x in (there, told))
+                known, now = (np.asarray(x[key], float) for x in (there, description))
                 if known.shape != now.shape or not np.allclose(known, now, rtol=1e-6, atol=0.0, equal_nan=True):
                     other.append(key)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -156,8 +158,8 @@ def _claim(path: pathlib.Path, told: dict) -> str:
     elif any(not x.name.startswith(".study.json.") for x in path.iterdir()):
         raise ValueError(f"the folder {path} is not empty, and not the store of a campaign")
     else:
-        _put(card, json.dumps(told, indent=1).encode())
-    return _fingerprint(told)
+        _put(card, json.dumps(description, indent=1).encode())
+    return _fingerprint(description)
 
 
 def _file(path: pathlib.Path, k: int) -> pathlib.Path:
@@ -219,7 +221,7 @@ def _intact(path: pathlib.Path, k: int, mark: str, size: int) -> bool:
     return found >= size  # of more samples, the first ones are taken
 
 
-def _agreed(missing: np.ndarray) -> Any:
+def _of_first_process(missing: np.ndarray) -> Any:
     """What the first process says."""
     if jax.process_count() == 1:
         return missing
@@ -228,7 +230,7 @@ def _agreed(missing: np.ndarray) -> Any:
     return multihost_utils.broadcast_one_to_all(missing)
 
 
-def _meet() -> None:
+def _wait_for_all_processes() -> None:
     """Waits until all processes have written."""
     if jax.process_count() > 1:
         from jax.experimental import multihost_utils

@@ -10,7 +10,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
-from .._programs.trees import lasting, lean
+from .._programs.trees import lasting, without_unused
 from .study import Evaluation, Study
 
 
@@ -20,10 +20,10 @@ CHUNK = 1024
 
 def evaluated(study: Study, x: np.ndarray, chunk: int = CHUNK) -> Evaluation:
     """Values and classes at many points."""
-    return joined([found for _, found in spread(study, Given(jnp.asarray(x)), len(x), chunk)])
+    return joined([found for _, found in evaluated_in_chunks(study, PointTable(jnp.asarray(x)), len(x), chunk)])
 
 
-class Given(eqx.Module):
+class PointTable(eqx.Module):
     """Points from a table, by their numbers."""
 
     x: Float[Array, "n d"]
@@ -37,7 +37,7 @@ def joined(parts: list[Evaluation]) -> Evaluation:
     return Evaluation(*(np.concatenate(x) for x in zip(*parts)))
 
 
-def spread(
+def evaluated_in_chunks(
     study: Study, points: Callable[[Array], Array], n: int, chunk: int, wanted: list[int] | None = None
 ) -> Iterator[tuple[np.ndarray, Evaluation]]:
     """Evaluates points number 0 ... n - 1 in chunks, one on each device at a time, and gives the chunks of this
@@ -71,7 +71,7 @@ def _on_each(f: Any, rows: Array, mesh: Mesh) -> Any:
     numbers, structure = eqx.partition(f, eqx.is_array)
 
     def here(numbers: Any, rows: Array) -> Any:
-        return jax.vmap(lean(eqx.combine(numbers, structure), rows[0]))(rows)
+        return jax.vmap(without_unused(eqx.combine(numbers, structure), rows[0]))(rows)
 
     every = PartitionSpec("samples")
     split = jax.shard_map(here, mesh=mesh, in_specs=(PartitionSpec(), every), out_specs=every, check_vma=False)
@@ -89,7 +89,7 @@ def linearised(study: Study, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @lasting
 def _linearised(study: Study, x: Float[Array, "n d"]) -> tuple[Array, Array]:
-    values = lean(lambda x: study(x).values, x[0])
+    values = without_unused(lambda x: study(x).values, x[0])
 
     def twice(x: Array) -> tuple[Array, Array]:
         y = values(x)

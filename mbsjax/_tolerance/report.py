@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +11,9 @@ import scipy
 
 from .._pictures.table import Table
 from .._programs.reprs import has_numbers, head
+from . import report_plots as plots
 from .evaluate import CHUNK
+from .report_page import page
 from .sample import Sample, monte_carlo
 from .study import Study
 from .taylor import FirstOrder, SecondOrder, first_order, second_order
@@ -208,47 +211,47 @@ class Report(eqx.Module):
 
     def to_html(self, path: Any, *, title: str = "Tolerance report") -> pathlib.Path:
         """Writes one page with all tables and pictures in it; it needs nothing else to be looked at."""
-        from .report_page import page
-
         path = pathlib.Path(path)
-        path.write_text(page(self, title))
+        path.write_text(page(title, repr(self.study), self.tables, self._pictures()))
         return path
+
+    def _pictures(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        """The pictures of all measures: their names, and what draws them into given axes."""
+        found: list[tuple[str, Callable[[Any], Any]]] = []
+        for name, at in self.study.slices.items():
+            draws = [self.bands, self.contributions] if isinstance(at, slice) else [self.pareto]
+            if self.sample is not None and not isinstance(at, slice):
+                draws += [self.histogram, self.convergence, self.scatter]
+            found += [
+                (f"{draw.__name__} of {name}", lambda axes, draw=draw, name=name: draw(name, axes=axes))
+                for draw in draws
+            ]
+        return found
 
     def pareto(self, measure: str, axes: Any = None) -> Any:
         """Contributions to the variance of a measure, the largest first, and their sum."""
-        from .._tolerance import report_plots as plots
-
-        return plots.pareto(self, measure, axes)
+        return plots.pareto(self.study, self.first, measure, axes)
 
     def histogram(self, measure: str, axes: Any = None) -> Any:
         """The samples of a measure with its limits, and the density of the moments of second order."""
-        from .._tolerance import report_plots as plots
-
-        return plots.histogram(self, measure, axes)
+        expansion = self.first if self.second is None else self.second
+        return plots.histogram(self.study, expansion, self.sample, measure, axes)
 
     def bands(self, measure: str, axes: Any = None) -> Any:
         """A measure along its stroke, less its nominal course: worst case, RSS, and quantiles of the samples."""
-        from .._tolerance import report_plots as plots
-
-        return plots.bands(self, measure, axes)
+        return plots.bands(self.study, self.first, self.sample, measure, axes)
 
     def contributions(self, measure: str, axes: Any = None) -> Any:
         """Which dimension contributes where along the stroke."""
-        from .._tolerance import report_plots as plots
-
-        return plots.contributions(self, measure, axes)
+        return plots.contributions(self.study, self.first, measure, axes)
 
     def convergence(self, measure: str, axes: Any = None) -> Any:
         """The mean of the samples against their number, with its 95 % confidence."""
-        from .._tolerance import report_plots as plots
-
-        return plots.convergence(self, measure, axes)
+        return plots.convergence(self.study, self.sample, measure, axes)
 
     def scatter(self, measure: str, contributor: str | None = None, axes: Any = None) -> Any:
         """Samples of a measure against a contributor, by default the one that contributes most."""
-        from .._tolerance import report_plots as plots
-
-        return plots.scatter(self, measure, contributor, axes)
+        return plots.scatter(self.study, self.first, self.sample, measure, contributor, axes)
 
 
 def tolerance(

@@ -3,11 +3,10 @@
 import base64
 import html
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from .._pictures.table import Table, shown
-from .report import Report
 
 
 _STYLE = """
@@ -20,14 +19,16 @@ th { position: sticky; top: 0; background: #f4f4f4 } th:first-child, td:first-ch
 """
 
 
-def page(report: Report, title: str) -> str:
-    tables = "".join(map(_table, report.tables))
-    pictures = "".join(f'<img alt="{html.escape(name)}" src="{_encoded(draw)}">' for name, draw in _pictures(report))
+def page(title: str, subject: str, tables: Iterable[Table], pictures: Iterable[tuple[str, Callable]]) -> str:
+    """The page as HTML: the subject as text, then pictures, each a name and a function that draws into given axes, then
+    tables."""
+    rows = "".join(map(_table, tables))
+    images = "".join(f'<img alt="{html.escape(name)}" src="{_encoded(draw)}">' for name, draw in pictures)
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f"<style>{_STYLE}</style></head><body><h1>{html.escape(title)}</h1>"
-        f"<pre>{html.escape(str(report.study))}</pre>"
-        f'<h2>Pictures</h2><div class="pictures">{pictures}</div>{tables}</body></html>'
+        f"<pre>{html.escape(subject)}</pre>"
+        f'<h2>Pictures</h2><div class="pictures">{images}</div>{rows}</body></html>'
     )
 
 
@@ -36,18 +37,6 @@ def _table(table: Table) -> str:
     rows = "".join(f"<tr>{cells('td', row)}</tr>" for row in table.rows)
     head = f"<tr>{cells('th', table.columns)}</tr>"
     return f'<h2>{html.escape(table.title)}</h2><div class="table"><table>{head}{rows}</table></div>'
-
-
-def _pictures(report: Report) -> list[tuple[str, Callable[[Any], Any]]]:
-    found: list[tuple[str, Callable[[Any], Any]]] = []
-    for name, at in report.study.slices.items():
-        kinds = ["bands", "contributions"] if isinstance(at, slice) else ["pareto"]
-        if report.sample is not None and not isinstance(at, slice):
-            kinds += ["histogram", "convergence", "scatter"]
-        found += [
-            (f"{kind} of {name}", lambda axes, k=kind, n=name: getattr(report, k)(n, axes=axes)) for kind in kinds
-        ]
-    return found
 
 
 def _encoded(draw: Callable[[Any], Any]) -> str:

@@ -13,7 +13,7 @@ from jaxtyping import Array
 from .._programs.progress import bar
 from .._programs.reprs import brief, by_fields, has_numbers
 from .._programs.trees import lasting
-from .evaluate import CHUNK, joined, spread
+from .evaluate import CHUNK, evaluated_in_chunks, joined
 from .sampler import AbstractSampler, Random, counts, sampler
 from .study import Evaluation, Study
 from .tally import Tally
@@ -53,7 +53,7 @@ class Sample(eqx.Module):
     def dimensions(self, index: Any) -> np.ndarray:
         """The dimensions of samples, by their numbers: they are made anew, not stored."""
         numbers = np.atleast_1d(np.arange(len(self.kind))[index])
-        return np.asarray(_each(Drawn(self.study, self.sampler), jnp.asarray(numbers)))
+        return np.asarray(_each(DrawnDimensions(self.study, self.sampler), jnp.asarray(numbers)))
 
     def outcome(self, index: int) -> Any:
         """What the model gives for sample number `index`: to look at an example."""
@@ -133,7 +133,7 @@ def monte_carlo(
     tally = Tally(study, plan.groups, method == "random")
     parts = []
     with bar(n, progress) as shown:
-        for index, found in spread(study, Drawn(study, plan), n, chunk):
+        for index, found in evaluated_in_chunks(study, DrawnDimensions(study, plan), n, chunk):
             tally.add(index, plan.group(index), *found)
             parts.append(found)
             shown.update(len(index))
@@ -182,7 +182,7 @@ def importance(study: Study, point: DesignPoint, n: int, *, seed: int = 0, chunk
     plan = Random(jax.random.key(seed), center)
     k = study.columns.index(point.value)
     total = square = 0.0
-    for index, found in spread(study, Drawn(study, plan), n, chunk):
+    for index, found in evaluated_in_chunks(study, DrawnDimensions(study, plan), n, chunk):
         y = found.values[:, k]
         good = y >= point.limit if point.side == "lower" else y <= point.limit
         u = np.asarray(_each(plan.scores, jnp.asarray(index)))
@@ -193,7 +193,7 @@ def importance(study: Study, point: DesignPoint, n: int, *, seed: int = 0, chunk
     return Rare(float(p), float(max(np.sqrt(max(square / n - p**2, 0.0) / n), never)), n)
 
 
-class Drawn(eqx.Module):
+class DrawnDimensions(eqx.Module):
     """The dimensions of samples, by their numbers."""
 
     study: Study

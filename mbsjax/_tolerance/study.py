@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 from .._dynamics.outcome import branch, check, failure, runs, sequence
 from .._programs.precision import as_float
 from .._programs.reprs import by_fields, has_numbers, head
-from .._programs.trees import as_function, lean, once
+from .._programs.trees import as_function, once, without_unused
 from .distribution.base import AbstractDistribution
 from .distribution.symmetric import Normal
 from .parameters import Choice, labels, picks
@@ -228,12 +228,12 @@ class Study(eqx.Module):
 def _nominal(model: Callable, functions: tuple[Callable, ...], names: tuple[str, ...], choice: Choice) -> Any:
     """All measures at the nominal dimensions, the results of the analyses, their branch, their contact events."""
 
-    def look(x: Array) -> Any:
+    def measured(x: Array) -> Any:
         outcome = model(choice.place(x))
         values = [as_float_or_bool(f(outcome), name) for name, f in zip(names, functions)]
         return values, [run.result for run in runs(outcome)], branch(outcome), sequence(outcome)
 
-    return lean(look, choice.values)(choice.values)
+    return without_unused(measured, choice.values)(choice.values)
 
 
 def _plain(x: np.ndarray) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""Forces between bodies, one kind a file, and the laws of compliant contacts."""
+"""Forces between bodies, one kind a file."""

@@ -81,9 +81,9 @@ class Load(AbstractForce):
         dim, rows = X.dim, X.rows
         F, T = jnp.zeros(dim), jnp.zeros(rows - dim)
         if self.force is not None:
-            F = to_dim(_told(self.force, at, self.name), X)
+            F = to_dim(_evaluated(self.force, at, self.name), X)
         if self.torque is not None:
-            given = jnp.atleast_1d(_told(self.torque, at, self.name))
+            given = jnp.atleast_1d(_evaluated(self.torque, at, self.name))
             T = jnp.concatenate([jnp.zeros(rows - dim - given.shape[0]), given])
         if self.fixed_in == "body":
             F = X.rotate(F)
@@ -96,6 +96,6 @@ class Load(AbstractForce):
         return jnp.zeros(())
 
 
-def _told(given: Any, at: Moment, name: str) -> Array:
+def _evaluated(given: Any, at: Moment, name: str) -> Array:
     value = given(at.t, at) if callable(given) else given
     return jnp.stack([jnp.asarray(x, float) for x in value]) if isinstance(value, tuple | list) else jnp.asarray(value)

@@ -15,8 +15,8 @@ from ..._programs.precision import as_float, is_concrete
 from ..._programs.reprs import by_fields
 from ..._programs.trees import once
 from ...frames import PlanarFrame
-from ..force.contact_laws import AbstractContactLaw
-from ..profile.closest_pair import closest, element_pairs
+from ..contact_laws import AbstractContactLaw
+from ..profile.closest_pair import closest_pair, element_pairs
 from ..profile.profile import Profile
 from .joint import check_name
 
@@ -160,7 +160,7 @@ def contact_coordinates(
         pairs = element_pairs(A, B, tuple(range(A.count)), tuple(range(B.count)))
     else:
         pairs = np.array([elements[0]]), np.array([elements[1]])
-    near, _ = closest(A, B, X, pairs, anywhere=elements is not None)
+    near, _ = closest_pair(A, B, X, pairs, anywhere=elements is not None)
     return jnp.stack([near.e1 + near.s1, near.e2 + near.s2, near.gap])
 
 

@@ -26,7 +26,7 @@ _DEEP = 0.02  # of the size of the profiles: elements that overlap by more, and 
 _OVERLAP = 1e-9  # of the size of the profiles: elements that overlap by less touch
 
 
-class Meeting(NamedTuple):
+class CommonNormal(NamedTuple):
     """A common normal: the local coordinates of its ends, and its length, negative where the bodies overlap."""
 
     s1: Float[Array, ""]
@@ -34,7 +34,7 @@ class Meeting(NamedTuple):
     gap: Float[Array, ""]
 
 
-class Pairing(NamedTuple):
+class ClosestPair(NamedTuple):
     """Elements of two profiles, and the local coordinates of a common normal on them."""
 
     e1: Int[Array, ""]
@@ -45,36 +45,36 @@ class Pairing(NamedTuple):
 
 
 @once
-def meet(
+def common_normal(
     A: Outline, B: Outline, X: SE2, e1: Int[Array, ""], e2: Int[Array, ""], s1: Float[Array, ""], s2: Float[Array, ""]
-) -> Meeting:
+) -> CommonNormal:
     """The common normal of two elements: closed form for points, lines, arcs and circles, Newton's method from
     (s1, s2) on curves. Its places may lie beyond the ends of the elements: that is how one knows to go on to the next.
 
     Derivatives are those of the exact solution.
     """
-    found = _curved(A, B, X, e1, e2, s1, s2) if A.curves or B.curves else _plain(A, B, X, e1, e2)
-    return found._replace(s1=_within(A, found.s1), s2=_within(B, found.s2))
+    found = _normal_with_curves(A, B, X, e1, e2, s1, s2) if A.curves or B.curves else _plain_normal(A, B, X, e1, e2)
+    return found._replace(s1=_wrapped(A, found.s1), s2=_wrapped(B, found.s2))
 
 
-def _curved(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> Meeting:
+def _normal_with_curves(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> CommonNormal:
     """The common normal of two elements, where there are curves among those that they may be."""
     curve_a, curve_b = A.is_curve(e1), B.is_curve(e2)
-    found = Meeting(s1, s2, jnp.full_like(s1, jnp.inf))
-    if A.plains and B.plains:
-        found = _plain(A, B, X, e1, e2)
-    first, second = (_Seen(shape, x, e) for shape, x, e in ((A, None, e1), (B, X, e2)))
-    if A.curves and B.plains:
-        found = _select(curve_a & ~curve_b, _on_curve(first, s1, second), found)
-    if B.curves and A.plains:
-        s, other, gap = _on_curve(second, s2, first)
-        found = _select(curve_b & ~curve_a, Meeting(other, s, gap), found)
+    found = CommonNormal(s1, s2, jnp.full_like(s1, jnp.inf))
+    if A.has_plain and B.has_plain:
+        found = _plain_normal(A, B, X, e1, e2)
+    first, second = (_PlacedElement(shape, x, e) for shape, x, e in ((A, None, e1), (B, X, e2)))
+    if A.curves and B.has_plain:
+        found = _select(curve_a & ~curve_b, _normal_of_curve_and_plain(first, s1, second), found)
+    if B.curves and A.has_plain:
+        s, other, gap = _normal_of_curve_and_plain(second, s2, first)
+        found = _select(curve_b & ~curve_a, CommonNormal(other, s, gap), found)
     if A.curves and B.curves:
-        found = _select(curve_a & curve_b, _between_curves(first, second, s1, s2), found)
+        found = _select(curve_a & curve_b, _normal_of_two_curves(first, second, s1, s2), found)
     return found
 
 
-def closest(
+def closest_pair(
     A: Outline,
     B: Outline,
     X: SE2,
@@ -85,7 +85,7 @@ def closest(
     radius: Float[Array, ""] | None = None,
     apart: Float[Array, " pairs"] | None = None,
     anywhere: bool = False,
-) -> tuple[Pairing, Float[Array, " pairs"]]:
+) -> tuple[ClosestPair, Float[Array, " pairs"]]:
     """The pair of elements with the shortest common normal, its gap infinite where there is none; and the gaps of the
     pairs that are apart, each on the outer side of the other, whether or not a common normal meets them; those of the
     others are minus infinity.
@@ -106,21 +106,21 @@ def closest(
     plain = np.array([A.groups[i] < 0 and B.groups[j] < 0 for i, j in zip(*pairs)], dtype=bool)
     if curves:
         A_, B_, X_, size_ = frozen((A, B, X, size))  # which pair it is has no derivative
-        found, bent, at, common = _all_curved(A_, B_, X_, pairs, size_)
+        found, bent, at, common = _normals_with_curves(A_, B_, X_, pairs, size_)
     else:
-        found = _plain(A, B, X, e1, e2)
-        found = found._replace(s1=_within(A, found.s1), s2=_within(B, found.s2))
+        found = _plain_normal(A, B, X, e1, e2)
+        found = found._replace(s1=_wrapped(A, found.s1), s2=_wrapped(B, found.s2))
         bent = A.curvature(e1) + B.curvature(e2)
         at = A.plain_place(e1, found.s1).position if skip is not None else None
         common = jnp.isfinite(found.s1 + found.s2)
     gap = frozen(found.gap)
-    good = pick(A.there, e1) & pick(B.there, e2) & jnp.isfinite(gap) & common
+    good = pick(A.has_extent, e1) & pick(B.has_extent, e2) & jnp.isfinite(gap) & common
     good &= bent > 0  # else it is the longest normal in its neighbourhood
     ranges = [(s >= -_SLACK) & (s <= 1 + _SLACK) for s in (found.s1, found.s2)]
     on_both = ranges[0] & ranges[1]
     beyond = good & ~on_both
     for shape, e, s, inside in ((A, e1, found.s1, ranges[0]), (B, e2, found.s2, ranges[1])):
-        beyond &= inside | (gap <= -shape.behind(e, s))
+        beyond &= inside | (gap <= -shape.least_overlap_beyond(e, s))
     if not anywhere:
         good &= on_both
     outside = (good | plain) & (gap > -_OVERLAP * size)
@@ -140,12 +140,12 @@ def closest(
         score = jnp.where(entered, gap, score)
     score = jnp.where(good, score, jnp.inf)
     k = jnp.argmin(score)
-    best = Meeting(*(_at(x, k) for x in found))
+    best = CommonNormal(*(_at(x, k) for x in found))
     e1, e2, there = (_at(jnp.asarray(x), k) for x in (e1, e2, good))
     if curves:
-        best = meet(A, B, X, e1, e2, best.s1, best.s2)
+        best = common_normal(A, B, X, e1, e2, best.s1, best.s2)
     best = best._replace(gap=jnp.where(there, best.gap, jnp.inf))
-    return Pairing(e1, e2, *best), jnp.where(outside, gap, -jnp.inf)
+    return ClosestPair(e1, e2, *best), jnp.where(outside, gap, -jnp.inf)
 
 
 def _at(x: Array, k: Array) -> Array:
@@ -153,12 +153,12 @@ def _at(x: Array, k: Array) -> Array:
     return x.at[k].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
-def _all_curved(A: Outline, B: Outline, X: SE2, pairs: tuple[np.ndarray, np.ndarray], size: Array):
+def _normals_with_curves(A: Outline, B: Outline, X: SE2, pairs: tuple[np.ndarray, np.ndarray], size: Array):
     """The common normals of all pairs where curves are among them; the sums of the curvatures there, the places on the
     first profile, and whether it is a common normal that was found."""
     e1, e2 = (jnp.asarray(x) for x in pairs)
-    starts1, starts2 = jax.vmap(lambda i, j: _begin(A, B, X, i, j))(e1, e2)
-    found = jax.vmap(lambda i, j, s1, s2: meet(A, B, X, i, j, s1, s2))(e1, e2, starts1, starts2)
+    starts1, starts2 = jax.vmap(lambda i, j: _newton_start(A, B, X, i, j))(e1, e2)
+    found = jax.vmap(lambda i, j, s1, s2: common_normal(A, B, X, i, j, s1, s2))(e1, e2, starts1, starts2)
     on_a, on_b = jax.vmap(A.place)(e1, found.s1), jax.vmap(B.place)(e2, found.s2)
     common = jax.vmap(lambda a, b, gap: _is_common(a, b, X, gap, size))(on_a, on_b, found.gap)
     return found, on_a.curvature + on_b.curvature, on_a.position.T, common
@@ -181,14 +181,14 @@ def element_pairs(
     return e1, e2
 
 
-def _moved(column: Array, X: SE2) -> Array:
+def _in_first_frame(column: Array, X: SE2) -> Array:
     """The numbers of an element of the second profile, in the frame of the first."""
     x, y = column[0], column[1]
     place = jnp.stack([X.x + X.c * x - X.s * y, X.y + X.s * x + X.c * y])
     return jnp.concatenate([place, column[2:3], column[3:4] + X.angle, column[4:]])
 
 
-def _chosen(condition: Any, x: Array, y: Any) -> Array:
+def _where(condition: Any, x: Array, y: Any) -> Array:
     """x where a condition holds, y elsewhere; what is known beforehand is not asked."""
     if isinstance(condition, np.ndarray | np.bool_):
         if np.all(condition):
@@ -198,11 +198,11 @@ def _chosen(condition: Any, x: Array, y: Any) -> Array:
     return jnp.where(condition, x, y)
 
 
-def _select(condition: Any, a: Meeting, b: Meeting) -> Meeting:
-    return Meeting(*(_chosen(condition, x, y) for x, y in zip(a, b)))
+def _select(condition: Any, a: CommonNormal, b: CommonNormal) -> CommonNormal:
+    return CommonNormal(*(_where(condition, x, y) for x, y in zip(a, b)))
 
 
-def _within(shape: Outline, s: Array) -> Array:
+def _wrapped(shape: Outline, s: Array) -> Array:
     return s - jax.lax.stop_gradient(jnp.floor(s)) if shape.endless else s
 
 
@@ -210,39 +210,39 @@ def _direction(angle: Array) -> Array:
     return jnp.stack([jnp.cos(angle), jnp.sin(angle)])
 
 
-def _along(column: Array, line: Any, t: Array, point: Array, normal: Array) -> Array:
+def _local_coordinate(column: Array, line: Any, t: Array, point: Array, normal: Array) -> Array:
     """The local coordinate on plain elements of points, where their normals have a direction; t is the direction in
     which they begin."""
     start, turn, length = column[3], column[4], column[5]
-    on_line = jnp.sum((point - column[:2]) * t, 0) / _chosen(line, length, jnp.ones_like(length))
+    on_line = jnp.sum((point - column[:2]) * t, 0) / _where(line, length, jnp.ones_like(length))
     angle = jnp.arctan2(normal[0], -normal[1]) - start - turn / 2
     angle = angle - 2 * jnp.pi * jax.lax.stop_gradient(jnp.round(angle / (2 * jnp.pi)))
     round_ = jnp.abs(turn) > 0
     on_arc = jnp.where(round_, angle / jnp.where(round_, turn, 1.0) + 0.5, jnp.inf)
-    return _chosen(line, on_line, on_arc)
+    return _where(line, on_line, on_arc)
 
 
-def _plain(A: Outline, B: Outline, X: SE2, e1: Any, e2: Any) -> Meeting:
+def _plain_normal(A: Outline, B: Outline, X: SE2, e1: Any, e2: Any) -> CommonNormal:
     """Of elements that are no curves, of one pair or many. Centres and lines: base_b - base_a = (r_a + r_b + q3) n for
     arcs; a line brings its own n."""
     lines = A.is_line(e1), B.is_line(e2)
     line = np.stack(lines) if all(isinstance(x, np.ndarray | np.bool_) for x in lines) else jnp.stack(lines)
-    both = jnp.stack([A.column(e1), _moved(B.column(e2), X)], 1)  # numbers, sides
+    both = jnp.stack([A.column(e1), _in_first_frame(B.column(e2), X)], 1)  # numbers, sides
     base, radius, t = both[:2], both[2], _direction(both[3])
     d = base[:, 1] - base[:, 0]
     square = jnp.sum(d * d, 0)
     length, reach = jnp.sqrt(jnp.where(square > 0, square, 1.0)), radius[0] + radius[1]
     n = jnp.where(reach < 0, -1.0, 1.0) * d / length  # -1: inside a bore
     right = right_of(t)
-    n = _chosen(lines[0], right[:, 0], _chosen(lines[1], -right[:, 1], n))
+    n = _where(lines[0], right[:, 0], _where(lines[1], -right[:, 1], n))
     gap = jnp.sum(d * n, 0) - reach
     normals = jnp.stack([n, -n], 1)
     feet = base + radius * normals
-    s = _along(both, line, t, feet[:, ::-1], normals)
-    return Meeting(s[0], s[1], _chosen(lines[0] & lines[1], jnp.full_like(gap, jnp.inf), gap))
+    s = _local_coordinate(both, line, t, feet[:, ::-1], normals)
+    return CommonNormal(s[0], s[1], _where(lines[0] & lines[1], jnp.full_like(gap, jnp.inf), gap))
 
 
-class _Seen(NamedTuple):
+class _PlacedElement(NamedTuple):
     """An element of a profile, which stands at X in the frame of the first one: nowhere else, if that is None."""
 
     shape: Outline
@@ -257,29 +257,31 @@ class _Seen(NamedTuple):
     @property
     def column(self) -> Array:
         column = self.shape.column(self.e)
-        return column if self.X is None else _moved(column, self.X)
+        return column if self.X is None else _in_first_frame(column, self.X)
 
 
 @eqx.filter_custom_jvp
-def _normal(look: Callable, invert: Callable, first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
-    """The coordinates near s, by Newton's method, where nothing is missing to a common normal, and its length: `look`
+def _newton_normal(
+    defect: Callable, invert: Callable, first: _PlacedElement, second: _PlacedElement, s: Array
+) -> tuple[Array, Array]:
+    """The coordinates near s, by Newton's method, where nothing is missing to a common normal, and its length: `defect`
     tells both. Derivatives are those of the exact solution, to any order."""
-    miss = lambda s: look(first, second, s)[0]
+    miss = lambda s: defect(first, second, s)[0]
 
     def step(_: Array, s: Array) -> Array:
         return s - jnp.clip(invert(miss, s)(miss(s)), -_STRIDE, _STRIDE)
 
     s = jax.lax.fori_loop(0, _STEPS, step, s)
-    return s, look(first, second, s)[1]
+    return s, defect(first, second, s)[1]
 
 
-@_normal.def_jvp
-def _normal_jvp(primals, tangents):
-    look, invert, first, second, s = primals
-    s, gap = _normal(*primals)
+@_newton_normal.def_jvp
+def _newton_normal_jvp(primals, tangents):
+    defect, invert, first, second, s = primals
+    s, gap = _newton_normal(*primals)
     # no motion along the elements changes the length
-    _, (missing, opening) = eqx.filter_jvp(lambda a, b: look(a, b, s), (first, second), tangents[2:4])
-    return (s, gap), (-invert(lambda s: look(first, second, s)[0], s)(missing), opening)
+    _, (missing, opening) = eqx.filter_jvp(lambda a, b: defect(a, b, s), (first, second), tangents[2:4])
+    return (s, gap), (-invert(lambda s: defect(first, second, s)[0], s)(missing), opening)
 
 
 def _inverse_of_one(miss: Callable[[Array], Array], s: Array) -> Callable[[Array], Array]:
@@ -294,36 +296,38 @@ def _inverse_of_two(miss: Callable[[Array], Array], s: Array) -> Callable[[Array
     return lambda value: jnp.stack([d * value[0] - b * value[1], a * value[1] - c * value[0]]) / det
 
 
-def _on_curve(first: _Seen, s: Array, second: _Seen) -> Meeting:
+def _normal_of_curve_and_plain(first: _PlacedElement, s: Array, second: _PlacedElement) -> CommonNormal:
     """A curve (whose coordinate comes first) and a plain element."""
-    s, gap = _normal(_look_along, _inverse_of_one, first, second, jax.lax.stop_gradient(s))
+    s, gap = _newton_normal(_defect_of_curve_and_plain, _inverse_of_one, first, second, jax.lax.stop_gradient(s))
     other, line = second.column, second.shape.is_line(second.e)
     p, t = tangent(first.curve, s)
-    return Meeting(s, _along(other, line, _direction(other[3]), p, -right_of(t)), gap)
+    return CommonNormal(s, _local_coordinate(other, line, _direction(other[3]), p, -right_of(t)), gap)
 
 
-def _look_along(first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
+def _defect_of_curve_and_plain(first: _PlacedElement, second: _PlacedElement, s: Array) -> tuple[Array, Array]:
     """Seen from the centre of a plain element, or along its line, a curve is perpendicular."""
     other, line = second.column, second.shape.is_line(second.e)
     p, t = tangent(first.curve, s)
     off, n, normal = other[:2] - p, right_of(t), right_of(_direction(other[3]))
     along, beyond = jnp.sum(off * t), jnp.sum(off * n) - other[2]
-    return _chosen(line, jnp.sum(t * normal), along), _chosen(line, jnp.sum(off * normal) * jnp.sum(n * normal), beyond)
+    return _where(line, jnp.sum(t * normal), along), _where(line, jnp.sum(off * normal) * jnp.sum(n * normal), beyond)
 
 
-def _between_curves(first: _Seen, second: _Seen, s1: Array, s2: Array) -> Meeting:
-    s, gap = _normal(_look_across, _inverse_of_two, first, second, jax.lax.stop_gradient(jnp.stack([s1, s2])))
-    return Meeting(s[0], s[1], gap)
+def _normal_of_two_curves(first: _PlacedElement, second: _PlacedElement, s1: Array, s2: Array) -> CommonNormal:
+    s, gap = _newton_normal(
+        _defect_of_two_curves, _inverse_of_two, first, second, jax.lax.stop_gradient(jnp.stack([s1, s2]))
+    )
+    return CommonNormal(s[0], s[1], gap)
 
 
-def _look_across(first: _Seen, second: _Seen, s: Array) -> tuple[Array, Array]:
+def _defect_of_two_curves(first: _PlacedElement, second: _PlacedElement, s: Array) -> tuple[Array, Array]:
     """The line from one curve to the other is perpendicular to the first, and this parallel to the second."""
     (p1, t1), (p2, t2) = tangent(first.curve, s[0]), tangent(second.curve, s[1])
     off = p2 - p1
     return jnp.stack([jnp.sum(off * t1), t1[0] * t2[1] - t1[1] * t2[0]]), jnp.sum(off * right_of(t1))
 
 
-def _begin(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array) -> tuple[Array, Array]:
+def _newton_start(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array) -> tuple[Array, Array]:
     """Local coordinates from which Newton's method finds the shortest common normal of two elements."""
     half = jnp.full((), 0.5)
     if not A.curves and not B.curves:
@@ -332,11 +336,13 @@ def _begin(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array) -> tuple[Array,
     moved = lambda s: X.apply(B.curve(e2)(s))
     if A.curves:
         grid1, points1 = _samples(A, A.curve(e1))
-        k = jnp.argmin(jax.vmap(lambda p: _far(p, _moved(B.column(e2), X), B.is_line(e2)))(points1))
+        k = jnp.argmin(
+            jax.vmap(lambda p: _distance_to_plain(p, _in_first_frame(B.column(e2), X), B.is_line(e2)))(points1)
+        )
         s1 = grid1[k]
     if B.curves:
         grid2, points2 = _samples(B, moved)
-        k = jnp.argmin(jax.vmap(lambda p: _far(p, A.column(e1), A.is_line(e1)))(points2))
+        k = jnp.argmin(jax.vmap(lambda p: _distance_to_plain(p, A.column(e1), A.is_line(e1)))(points2))
         s2 = grid2[k]
     if A.curves and B.curves:
         apart = jnp.sum((points1[:, None] - points2[None]) ** 2, -1)
@@ -351,10 +357,10 @@ def _samples(shape: Outline, curve: Callable[[Array], Array]) -> tuple[Array, Ar
     return grid, jax.vmap(curve)(grid)
 
 
-def _far(p: Array, other: Array, line: Any) -> Array:
+def _distance_to_plain(p: Array, other: Array, line: Any) -> Array:
     """How far a point is from a plain element, ordered so that the least is the shortest normal."""
     d, t, length = p - other[:2], _direction(other[3]), other[5]
-    along = jnp.sum(d * t) / _chosen(line, length, jnp.ones_like(length))
+    along = jnp.sum(d * t) / _where(line, length, jnp.ones_like(length))
     beside = jnp.where((along < -0.1) | (along > 1.1), 1e6 * length, 0.0)
     round_ = jnp.sqrt(jnp.sum(d * d)) * jnp.where(other[2] < 0, -1.0, 1.0)
-    return _chosen(line, jnp.sum(d * right_of(t)) + beside, round_)
+    return _where(line, jnp.sum(d * right_of(t)) + beside, round_)

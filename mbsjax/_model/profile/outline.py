@@ -21,7 +21,7 @@ class Outline(eqx.Module):
     """The elements of a profile, corners included, as arrays. Made by `outline`."""
 
     table: Float[Array, "6 n"]  # the numbers of a row, for each number; zero for curves
-    there: Bool[Array, " n"]  # false for corners without extent
+    has_extent: Bool[Array, " n"]  # false for corners without extent
     curves: tuple[AbstractCurve, ...]  # one for each structure, its leaves stacked
     lines: tuple[bool, ...] = eqx.field(static=True)  # for each number
     groups: tuple[int, ...] = eqx.field(static=True)  # which of `curves`; -1 for plain elements
@@ -36,7 +36,7 @@ class Outline(eqx.Module):
         return len(self.lines)
 
     @property
-    def plains(self) -> bool:
+    def has_plain(self) -> bool:
         """Whether not all of them are curves."""
         return any(g < 0 for g in self.groups)
 
@@ -64,10 +64,10 @@ class Outline(eqx.Module):
         return self.table.at[:, e].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
     def is_line(self, e: Any) -> Any:
-        return _told(self.lines, e)
+        return _flag_of(self.lines, e)
 
     def is_curve(self, e: Any) -> Any:
-        return _told(tuple(g >= 0 for g in self.groups), e)
+        return _flag_of(tuple(g >= 0 for g in self.groups), e)
 
     def curvature(self, e: np.ndarray) -> Float[Array, " e"]:
         """The curvature of plain elements."""
@@ -96,18 +96,18 @@ class Outline(eqx.Module):
         """The place on element `e` with the local coordinate `s`."""
         if not self.curves:
             return self.plain_place(e, s)
-        smooth = Placed(function=self.curve(e), samples=0)(s)
-        if not self.plains:
+        smooth = FunctionCurve(function=self.curve(e), samples=0)(s)
+        if not self.has_plain:
             return smooth
         plain = self.plain_place(e, s)
         curved = self.is_curve(e)
         return Place(*(jnp.where(curved, a, b) for a, b in zip(smooth, plain)))
 
-    def edge(self, e: Int[Array, ""], s: Float[Array, ""]) -> tuple[Float[Array, "2"], Float[Array, "2"]]:
+    def point_and_normal(self, e: Int[Array, ""], s: Float[Array, ""]) -> tuple[Float[Array, "2"], Float[Array, "2"]]:
         """The position alone, and the outward normal."""
         if self.curves:
             p, t = tangent(self.curve(e), s)
-            if not self.plains:
+            if not self.has_plain:
                 return p, right_of(t)
         plain = self.plain_place(e, s)
         if not self.curves:
@@ -133,21 +133,21 @@ class Outline(eqx.Module):
             return jnp.where((on < 0) | (on >= self.count), -1, on)
 
         first = step(e)
-        skip = (first >= 0) & ~self.there[jnp.maximum(first, 0)]
+        skip = (first >= 0) & ~self.has_extent[jnp.maximum(first, 0)]
         return jnp.where(skip, step(first), first)
 
     @property
-    def around(self) -> tuple[Float[Array, "2"], Float[Array, ""]]:
+    def bounding_circle(self) -> tuple[Float[Array, "2"], Float[Array, ""]]:
         """A center, and how far from it the profile reaches; not at all, if it is a circle."""
         if self.endless and not self.curves:
             return jnp.stack([self.rows.x[0], self.rows.y[0]]), jnp.zeros(())
         s = jnp.linspace(0.0, 1.0, max(self.samples, 9))
-        places = jax.vmap(lambda e: jax.vmap(lambda s: self.edge(e, s)[0])(s))(jnp.arange(self.count))
+        places = jax.vmap(lambda e: jax.vmap(lambda s: self.point_and_normal(e, s)[0])(s))(jnp.arange(self.count))
         places = places.reshape(-1, 2)
         center = (jnp.max(places, 0) + jnp.min(places, 0)) / 2
         return center, jnp.max(jnp.hypot(*(places - center).T))
 
-    def behind(self, e: np.ndarray, s: Float[Array, " k"]) -> Float[Array, " k"]:
+    def least_overlap_beyond(self, e: np.ndarray, s: Float[Array, " k"]) -> Float[Array, " k"]:
         """By how much bodies overlap, at least, that have come through the boundary at places beyond the ends of
         elements: there it goes on with a hollow corner, behind which an element is prolonged, a concave arc by its
         tangent. Infinitely, at other ends; but a point has been met whatever the direction."""
@@ -165,7 +165,7 @@ class Outline(eqx.Module):
         inward = jnp.where(concave, far**2 / (2 * jnp.where(concave, -radius, 1.0)), 0.0)
         return jnp.where(point, 0.0, jnp.where(goes_on, jnp.maximum(far / _STEEP, inward), jnp.inf))
 
-    def beside(self, e: Int[Array, ""]) -> Bool[Array, " n"]:
+    def adjacent(self, e: Int[Array, ""]) -> Bool[Array, " n"]:
         """Which elements one is on at one place with an element: that itself, and those next to it, unless the boundary
         is hollow between them."""
         n = self.count
@@ -182,7 +182,7 @@ class Outline(eqx.Module):
         return row | ((corner > 0) & (self.table[4] >= -SMOOTH)[jnp.maximum(corner - 1, 0)])
 
 
-def _told(flags: tuple[bool, ...], e: Any) -> Any:
+def _flag_of(flags: tuple[bool, ...], e: Any) -> Any:
     """What is known of an element, or of many; an array of NumPy where that does not depend on traced numbers."""
     if isinstance(e, np.ndarray):
         return np.array(flags)[e]
@@ -191,7 +191,7 @@ def _told(flags: tuple[bool, ...], e: Any) -> Any:
     return jnp.asarray(flags).at[e].get(mode="promise_in_bounds", wrap_negative_indices=False)
 
 
-class Placed(AbstractCurve):
+class FunctionCurve(AbstractCurve):
     """A curve given by a function, as an element."""
 
     function: Callable
@@ -206,7 +206,7 @@ class _Slot(NamedTuple):
     line: bool
     group: int
     slot: int
-    there: Array
+    has_extent: Array
     corner: bool = False
 
 
@@ -247,7 +247,7 @@ def outline(
             slots.append(_Slot(row, False, -1, 0, yes))
     return Outline(
         table=jnp.stack([jnp.stack(s.row) for s in slots], 1),
-        there=jnp.stack([s.there for s in slots]),
+        has_extent=jnp.stack([s.has_extent for s in slots]),
         curves=tuple(
             jax.tree_util.tree_map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *members)
             for members in groups.values()

@@ -7,9 +7,9 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..._programs.custom_types import Number
-from ..._programs.precision import as_float, is_concrete
-from ..._programs.reprs import by_fields
+from .._programs.custom_types import Number
+from .._programs.precision import as_float, is_concrete
+from .._programs.reprs import by_fields
 
 
 class AbstractContactLaw(eqx.Module):
