@@ -7,9 +7,8 @@ from ._dynamics.equilibrium import Equilibrium as Equilibrium, equilibrium as eq
 from ._dynamics.inverse_dynamics import Efforts as Efforts, inverse_dynamics as inverse_dynamics
 from ._dynamics.linearise import Linearisation as Linearisation, linearise as linearise
 from ._dynamics.outcome import CLASSES as CLASSES
-from ._dynamics.outputs import Stats as Stats
 from ._dynamics.reaction import Reaction as Reaction
-from ._dynamics.solution import ContactForce as ContactForce, Solution as Solution
+from ._dynamics.solution import ContactForce as ContactForce, Solution as Solution, Stats as Stats
 from ._dynamics.state import State as State, state as state
 from ._events.kinds import EVENTS as EVENTS
 from ._events.log import Event as Event, Events as Events, Log as Log

@@ -5,136 +5,33 @@ bracket the event and try again, with a shorter step, until it is located; then 
 what was decided is recorded, and `replay` differentiates that.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
-import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .._events.dips import dip_by_middle
 from .._events.guards import GuardTable
-from .._events.locator import JUMP, Bracket, aim, narrowed, no_bracket
-from .._events.places import Places
+from .._events.locator import no_bracket
 from .._events.results import code
 from .._numerics.groups import lanes_behind, lanewise
 from .._numerics.record import Record
 from .._numerics.stepper import step
 from .._programs.trees import tree_where
 from .guards import guards
+from .impact import RestRule
+from .location import Located, Signs, guard_of, locate, signs_of
+from .loop_state import Options, Run, State, Trial
 from .mode import Mode
 from .plant import Instant, Plant
-from .record import RecordedStep, Recording, Speeds, at_rest, begun, speeds_of
-from .reset import REST_NOISE, Bounces, RestRule, reset_lanes
-from .step_size import Reach, accepted, closing_speeds, reach_of, stride
+from .record import RecordedStep, Recording, at_rest, begun, speeds_of
+from .reset import Bounces, reset_lanes
+from .step_size import accepted, closing_speeds, reach_of, stride
 
 
-_NOISE = 1e-11  # a guard nearer to zero has not left its surface,
-_FINE_NOISE = REST_NOISE  # nor has a gap of an open contact, or what it passes in the shortest time that can be told
 _TRIES = 96  # a step that has not come about after so many attempts will not
-_FOUND = 3e-14  # a guard nearer to zero is on it; a gap must be so near
-_SOON = 1e-14  # that it closes within this part of the time covered, and
-_DIGITS, _MET = 3e-17, 3e-15  # no nearer than numbers tell apart, no further than this: later events inherit the error
 _OFF = 1e-3  # a constraint further off than this, in radians or sizes, is lost
-
-
-class Options(NamedTuple):
-    """How to integrate."""
-
-    solver: diffrax.AbstractSolver
-    max_steps: int
-    max_events: int
-    watching: bool  # whether there is anything to watch
-    meter: Any  # a diffrax progress meter
-
-
-class _Run(NamedTuple):
-    """What stays the same along a run."""
-
-    plant: Plant
-    options: Options
-    table: GuardTable
-    t_end: Array
-    span: Array
-    rtol: Array
-    atol: Array
-    rest: RestRule
-    units: Array  # what one unit of q and p weighs
-    least: Array  # two times nearer than this are the same
-    reach: Reach | None  # without contacts, nothing
-
-
-class _State(NamedTuple):
-    t: Array
-    q: Array
-    p: Array
-    speeds: Speeds
-    f: Array  # the rates of q and p
-    mode: Mode
-    there: tuple[Places, Array]  # where each contact might close, and the gap there
-    apart: Array  # the gaps of the pairs of elements that are apart
-    g: Array  # the guards
-    armed: Array  # which of them have left their surface
-    exempt: Array  # contacts that have changed at this very time
-    fresh: Array  # nothing is known but t, q, p and the mode
-    h: Array  # the step to try,
-    h_free: Array  # and the one to try after an event
-    bracket: Bracket
-    bounces: Bounces
-    tries: Array  # attempts since the last step,
-    cut: Array  # and whether one led an unarmed guard through its surface
-    steps: Array
-    rejected: Array
-    events: Array
-    code: Array
-    done: Array
-
-
-class _Trial(NamedTuple):
-    """A step that is tried."""
-
-    h: Array
-    t: Array  # where it ends
-    now: Instant
-    speeds: Speeds
-    g_mid: Array
-    apart_mid: Array
-    g: Array
-    places: Places
-    there: tuple[Places, Array]
-    apart: Array
-    keep: Array  # whether its error is small enough,
-    h_next: Array  # and how long the next one may be
-    sound: Array
-    off: Array  # how far the constraints are off
-
-
-class _Signs(NamedTuple):
-    """What the guards say of a trial, lane by lane, and, first, guard by guard."""
-
-    noise: Array
-    unarmed: Array  # led through their surface before they had left it
-    at_once: Array
-    early: Array  # whether one passed zero in the first half,
-    crossing: Array  # or at all
-    long: Array  # whether the step was too long: an unarmed guard came back
-    instant: Array  # whether an event is due before any step
-    sinks: Array
-    dips: Array
-    h_dip: Array
-
-
-class _Located(NamedTuple):
-    """How far the search for an event has come."""
-
-    bracket: Bracket
-    not_yet: Array  # the trial did not come as far as the event
-    found: Array
-    jump: Array  # a guard has jumped over zero,
-    over: Array  # and so does the step
-    dips: Array
-    h: Array  # the step to try next
 
 
 def look(args: tuple[Plant, Mode], t: Array, y: Array, d: Array) -> tuple[Instant, Array, Array]:
@@ -166,7 +63,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     table = GuardTable(len(plant.laws), mode0.signs.shape[0], t0.ndim)
     least = 4 * jnp.finfo(q0.dtype).eps * (jnp.abs(t0) + jnp.abs(t_end))
     reach = reach_of(plant) if plant.laws else None
-    run = _Run(plant, options, table, t_end, span, rtol, atol, RestRule(*rest), units, least, reach)
+    run = Run(plant, options, table, t_end, span, rtol, atol, RestRule(*rest), units, least, reach)
     state = _first(run, t0, q0, p0, mode0)
     first = begun(t0, q0, p0, mode0, state.speeds)
     meter = options.meter
@@ -187,11 +84,11 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     return Recording(record.read(first, t0.ndim), state.steps, last, state.code, state.rejected, state.events)
 
 
-def _first(run: _Run, t: Array, q: Array, p: Array, mode: Mode) -> _State:
+def _first(run: Run, t: Array, q: Array, p: Array, mode: Mode) -> State:
     """Before the first step."""
     none, no, zero = jnp.zeros(t.shape, int), jnp.zeros(t.shape, bool), jnp.zeros_like(t)
     g, of_contacts = jnp.zeros((run.table.count, *t.shape)), jnp.zeros((run.table.contacts, *t.shape))
-    return _State(
+    return State(
         t, q, p, at_rest(run.plant, t), jnp.zeros_like(jnp.concatenate([q, p])), mode,
         there=(mode.places, mode.places.s1), apart=run.plant.problem.system.no_pairs_apart(t.shape), g=g, armed=g > 0,
         exempt=of_contacts > 0, fresh=~no, h=1e-3 * run.span, h_free=1e-3 * run.span, bracket=no_bracket(g),
@@ -200,18 +97,18 @@ def _first(run: _Run, t: Array, q: Array, p: Array, mode: Mode) -> _State:
     )  # fmt: skip
 
 
-def _attempt(run: _Run, s: _State) -> tuple[_State, RecordedStep, Array]:
+def _attempt(run: Run, s: State) -> tuple[State, RecordedStep, Array]:
     """A trial and what follows from it: the state, the step to record, and whether there is one."""
     trial = _tried(run, s)
-    signs = _signs(run, s, trial)
+    signs = signs_of(run, s, trial)
     closing = closing_speeds(run.plant, run.reach, trial.now) if run.reach is not None else None
-    located = _located(run, s, trial, signs, closing)
+    located = locate(run, s, trial, signs, closing)
     active, (h, keep) = ~s.done, (trial.h, trial.keep)
     stays = signs.long & (h <= 1e-12 * run.span)  # it does not leave its surface: it stays, or is met again
     event = located.found | signs.instant | stays
     searching = signs.crossing | s.bracket.locating
     plain = (keep & active & ~signs.long & ~located.dips & ~searching & ~s.fresh) | located.over
-    guard = jnp.where(event, _which(run, s, signs, located, stays), -1)
+    guard = jnp.where(event, guard_of(run, s, signs, located, stays), -1)
     h_new = _next_step(run, s, trial, signs, located, plain, closing)
     new, row = _committed(run, s, trial, signs, located, plain, event, h_new, guard)
     new, row = jax.lax.cond(
@@ -226,7 +123,7 @@ def _attempt(run: _Run, s: _State) -> tuple[_State, RecordedStep, Array]:
     return new._replace(code=ended, done=s.done | over | (ended > 0)), row, plain | event
 
 
-def _tried(run: _Run, s: _State) -> _Trial:
+def _tried(run: Run, s: State) -> Trial:
     """A step of length h, with the guards half way and at its end, and how good it is."""
     plant, nq, lanes = run.plant, s.q.shape[0], s.t.ndim
     h = jnp.where(s.fresh | s.done, 0.0, s.h)
@@ -252,98 +149,10 @@ def _tried(run: _Run, s: _State) -> _Trial:
     sound = jnp.isfinite(jnp.sum(taken.y, 0) + jnp.sum(taken.error, 0) + jnp.sum(now.p_dot, 0)) & (off < _OFF)
     keep, h_next = jnp.where(sound, keep, False) | s.fresh, jnp.where(sound, h_next, h / 4)
     speeds = speeds_of(now.frame, now.v, now.gap_rates)
-    return _Trial(h, t, now, speeds, g_mid, apart_mid, g, places, there, apart, keep, h_next, sound, off)
+    return Trial(h, t, now, speeds, g_mid, apart_mid, g, places, there, apart, keep, h_next, sound, off)
 
 
-def _signs(run: _Run, s: _State, trial: _Trial) -> _Signs:
-    """Which guards have passed zero, and when."""
-    table, size, g, g_mid = run.table, run.plant.problem.system.size, trial.g, trial.g_mid
-    kept = trial.keep & ~s.done
-    is_open = ~table.of_contacts(s.mode.active, True)
-    noise = jnp.full_like(g, _NOISE)
-    if table.contacts:
-        fine = jnp.maximum(_FINE_NOISE, 8 * run.least * jnp.abs(s.speeds.rates) / size)
-        noise = jnp.where(table.is_gap & is_open, table.of_contacts(fine, _NOISE), noise)
-    early = s.armed & (g_mid <= 0) & ~s.fresh
-    late = (g <= 0) & (s.armed | (g_mid > noise)) & ~s.fresh
-    unarmed = ~s.armed & ~s.fresh & (s.g > -100 * noise)  # one that is negative from the start does not count
-    unarmed = unarmed & ((g_mid < -noise) | ((g < -noise) & (g_mid <= noise)))
-    # at once: forces that pull, and contacts that approach where they begin
-    exempt = table.of_contacts(s.exempt, False)
-    at_once = s.fresh & ((s.armed & (g <= 0) & ~exempt) | (table.is_force & (g < -_NOISE)))
-    sinks = jnp.zeros_like(s.fresh)
-    if table.contacts:
-        rates, onward = trial.now.gap_rates, trial.now.gap_rates_dot
-        touching = (jnp.abs(g) <= _NOISE) & table.is_gap & ~exempt & ~s.armed & is_open
-        slow = 1e-9 * jnp.maximum(run.rest.below(s.bounces.fastest), 1e-300)
-        falling = (rates < -slow) | ((rates <= slow) & (onward < 0))
-        at_once = at_once | (s.fresh & touching & table.of_contacts(falling, False))
-        # a contact that has opened and comes back before it has left its surface: let it be looked at anew
-        sunk = unarmed & table.is_gap & (jnp.abs(s.g) <= _NOISE) & ~exempt & is_open
-        sinks = jnp.any(sunk & table.of_contacts(s.speeds.rates < -2 * slow, False), 0) & kept
-    dip, h_dip = _dip(s, trial, size)
-    was_early, was_late, long = (jnp.any(x, 0) & kept for x in (early, late, unarmed))
-    crossing, instant = (was_early | was_late) & ~long, jnp.any(at_once, 0) & ~s.done
-    return _Signs(noise, unarmed, at_once, was_early, crossing, long, instant, sinks, dip & kept & ~long, h_dip)
-
-
-def _dip(s: _State, trial: _Trial, size: Array) -> tuple[Array, Array]:
-    """Whether a guard may have been below zero on the way, or the gap of a pair of elements that was never the closest;
-    and where it was lowest."""
-    clear = ~s.mode.active[:, None] & (s.apart > _NOISE * size)
-    begin, middle, end, armed = (
-        jnp.concatenate([x, y.reshape(-1, *s.t.shape)])
-        for x, y in ((s.g, s.apart), (trial.g_mid, trial.apart_mid), (trial.g, trial.apart), (s.armed, clear))
-    )
-    dip, where = dip_by_middle(begin, middle, end)
-    dip = dip & armed & ~s.fresh
-    return jnp.any(dip, 0), jnp.min(jnp.where(dip, where, 1.0), 0, initial=1.0) * trial.h
-
-
-def _located(run: _Run, s: _State, trial: _Trial, signs: _Signs, closing: Any) -> _Located:
-    """The bracket, narrowed by the trial, and whether the event is found."""
-    table, h, g, g_mid = run.table, trial.h, trial.g, trial.g_mid
-    crossing, early, locating = signs.crossing, signs.early, s.bracket.locating
-    not_yet = locating & trial.keep & ~s.done & ~crossing & ~signs.long
-    from_mid = crossing & ~early & (h / 2 > s.bracket.lo)
-    begin = s.bracket._replace(g_lo=jnp.where(locating, s.bracket.g_lo, s.g))
-    low = (jnp.where(from_mid, h / 2, h), jnp.where(from_mid, g_mid, g))
-    high = (jnp.where(early, h / 2, h), jnp.where(early, g_mid, g))
-    b = narrowed(begin, from_mid | not_yet, *low, crossing, *high)
-    width, crossed = b.hi - b.lo, b.crossed
-    on_it, leaps = jnp.full_like(g, _FOUND), jnp.zeros_like(early)
-    if closing is not None:
-        size, (speed, onward) = run.plant.problem.system.size, closing
-        # a gap that is deeper than bodies can come within the bracket was not closed there: chords lead nowhere
-        depth = 2 * (speed + onward * width) * width / size
-        leaps = crossed & table.is_gap & (-b.g_hi > table.of_contacts(depth, jnp.inf) + JUMP)
-        leaps = jnp.any(crossed, 0) & jnp.all(~crossed | leaps, 0)
-        soon = jnp.clip(_SOON * run.span * jnp.abs(trial.now.gap_rates) / size, _DIGITS, _MET)
-        is_open = ~table.of_contacts(s.mode.active, True)
-        on_it = jnp.where(table.is_gap & is_open, table.of_contacts(soon, _FOUND), on_it)
-    arrived = (crossing & ~early | not_yet) & jnp.all(~crossed | (jnp.abs(g) <= on_it), 0)
-    found = b.locating & trial.keep & ~s.done & ~signs.long & ((width <= run.least) | arrived)
-    # nor does an event count that comes after a dip
-    dips = signs.dips & (h > 1e-7 * run.span) & (found | ~(crossing | locating))
-    found &= ~dips
-    jump = found & (jnp.max(jnp.where(crossed, jnp.abs(g), 0.0), 0, initial=0.0) > JUMP)
-    return _Located(b, not_yet, found & ~jump, jump, jump & crossing & ~early, dips, aim(b, s.tries, leaps))
-
-
-def _which(run: _Run, s: _State, signs: _Signs, located: _Located, stays: Array) -> Array:
-    """The guard that an event is due to: of several at one time, one that closes a contact."""
-    table, b = run.table, located.bracket
-    if not table.count:
-        return jnp.zeros_like(s.steps)
-    order = jnp.where(b.crossed & located.found, b.roots, jnp.inf)
-    order = order - jnp.where(table.is_gap & ~table.of_contacts(s.mode.active, True), 1.0, 0.0)
-    order = jnp.where(signs.at_once & signs.instant, -1.0 + jnp.where(table.is_force, 0.0, -1.0), order)
-    return jnp.argmin(jnp.where(signs.unarmed & stays, 0.0, order), 0)
-
-
-def _next_step(
-    run: _Run, s: _State, trial: _Trial, signs: _Signs, located: _Located, plain: Array, closing: Any
-) -> Array:
+def _next_step(run: Run, s: State, trial: Trial, signs: Signs, located: Located, plain: Array, closing: Any) -> Array:
     """The step to try next."""
     h, fail, far = trial.h, ~s.done & ~trial.keep, jnp.full_like(run.span, jnp.inf)
     h_long = h / 2
@@ -369,8 +178,8 @@ def _next_step(
 
 
 def _committed(
-    run: _Run, s: _State, trial: _Trial, signs: _Signs, located: _Located, plain: Array, event: Array, h: Array, guard
-) -> tuple[_State, RecordedStep]:
+    run: Run, s: State, trial: Trial, signs: Signs, located: Located, plain: Array, event: Array, h: Array, guard
+) -> tuple[State, RecordedStep]:
     """The state after the trial, and the step to record, before an event has its effect."""
     now, b, active = trial.now, located.bracket, ~s.done
     commit, opened = plain | event, s.fresh & active
@@ -411,8 +220,8 @@ def _committed(
 
 
 def _reset(
-    run: _Run, s: _State, row: RecordedStep, now: Instant, event: Array, guard: Array
-) -> tuple[_State, RecordedStep]:
+    run: Run, s: State, row: RecordedStep, now: Instant, event: Array, guard: Array
+) -> tuple[State, RecordedStep]:
     """The state after the events that are due, and what there is to record of them."""
     table = run.table
     made, bounces, settle, jerk = reset_lanes(
@@ -447,7 +256,7 @@ def _stopping(plant: Plant, contact: Array) -> Array:
     return stops
 
 
-def _ended(run: _Run, s: _State, new: _State, trial: _Trial) -> Array:
+def _ended(run: Run, s: State, new: State, trial: Trial) -> Array:
     """The code of the result: zero, as long as nothing ended it early."""
     small = ~s.done & ~trial.keep & (trial.h <= 1e-12 * run.span)
     reasons = {

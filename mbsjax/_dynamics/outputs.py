@@ -1,7 +1,5 @@
 """What a simulation tells, from its recorded steps: outputs at given times, and the log of its events."""
 
-from typing import NamedTuple
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
@@ -9,24 +7,14 @@ from jaxtyping import Array
 from .._events.kinds import number
 from .._events.log import Log
 from .._events.results import RESULTS, result_of
-from .._programs.reprs import by_fields
 from .._programs.trees import frozen, once
-from .loop import Options
+from .loop_state import Options
 from .mode import Mode
 from .plant import Plant
 from .record import Recording, Speeds
 from .replay import Trajectory, advance
+from .solution import Stats
 from .start import Start
-
-
-class Stats(NamedTuple):
-    """How much work it was."""
-
-    steps: Array
-    rejected: Array
-    events: Array
-
-    __repr__ = by_fields
 
 
 @once

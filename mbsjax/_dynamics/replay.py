@@ -12,7 +12,8 @@ from .._programs.precision import is_concrete
 from .._programs.trees import frozen, once, tree_where
 from .guards import guard_value
 from .impact import collision, impulses, struck_velocity
-from .loop import Options, look
+from .loop import look
+from .loop_state import Options
 from .mode import Mode
 from .plant import Instant, Plant
 from .record import RecordedStep, Recording, Speeds, speeds_of

@@ -19,7 +19,8 @@ from .._programs.custom_types import Laws, Number, Numbers
 from .._programs.precision import as_float, is_concrete, numpy_of
 from .._programs.trees import frozen, lasting
 from .impact import TOUCHING
-from .loop import Options, run
+from .loop import run
+from .loop_state import Options
 from .outputs import outputs
 from .plant import Plant, plant as make_plant
 from .record import Recording, blank
@@ -110,8 +111,7 @@ def simulate(
     looking = throw and is_concrete(plant, state0, ts, t1)
     if looking:
         check_state(mech, plant, state0, begin)
-    found: Any = _simulate(plant, state0.t, begin, ts, t1, limits, options)
-    sol = Solution(mech, plant, ts, *found)  # pyright: ignore
+    sol = Solution(mech, plant, ts, *_simulate(plant, state0.t, begin, ts, t1, limits, options))
     return _checked(sol, looking) if looking or not throw else _thrown(sol)
 
 

@@ -20,7 +20,6 @@ from .._programs.batch import lane_by_lane
 from .._programs.reprs import brief, by_fields, has_numbers, head
 from .._programs.trees import frozen, once
 from .mode import Mode
-from .outputs import Stats
 from .plant import Plant
 from .reaction import Reaction, reaction
 
@@ -49,6 +48,16 @@ class ContactForce(NamedTuple):
     @property
     def dynamic(self) -> Array:
         return self.force - self.static
+
+    __repr__ = by_fields
+
+
+class Stats(NamedTuple):
+    """How much work it was."""
+
+    steps: Array
+    rejected: Array
+    events: Array
 
     __repr__ = by_fields
 

@@ -7,13 +7,13 @@ from jaxtyping import Array, Bool, Float, Int
 
 
 class Places(NamedTuple):
-    """The elements of the first and of the second profile that each contact is on, and the local coordinates there."""
+    """The elements of the first and of the second profile that contacts are on, and the local coordinates there."""
 
-    e1: Int[Array, "c *lanes"]
-    e2: Int[Array, "c *lanes"]
-    s1: Float[Array, "c *lanes"]
-    s2: Float[Array, "c *lanes"]
+    e1: Int[Array, "*c"]
+    e2: Int[Array, "*c"]
+    s1: Float[Array, "*c"]
+    s2: Float[Array, "*c"]
 
-    def where(self, chosen: Bool[Array, "c *lanes"], others: "Places") -> "Places":
+    def where(self, chosen: Bool[Array, "*c"], others: "Places") -> "Places":
         """These for the chosen contacts, others for the others."""
         return Places(*(jnp.where(chosen, x, y) for x, y in zip(self, others)))

@@ -40,7 +40,7 @@ class Components(eqx.Module):
     single: bool = eqx.field(static=True)
 
     def __call__(self, t: Array, at: Moment) -> Any:
-        found = [told(p, t, at) if isinstance(p, Formula) else p for p in self.parts]
+        found = [evaluated(p, t, at) if isinstance(p, Formula) else p for p in self.parts]
         return found[0] if self.single else tuple(found)
 
 
@@ -59,10 +59,10 @@ class Watch(eqx.Module):
     formula: Formula
 
     def __call__(self, at: Moment) -> Array:
-        return told(self.formula, at.t, at)
+        return evaluated(self.formula, at.t, at)
 
 
-def told(formula: Formula, t: Array, at: Moment) -> Any:
+def evaluated(formula: Formula, t: Array, at: Moment) -> Any:
     """A formula of the state of a mechanism, at an instant."""
     given = []
     for name in formula.variables:

@@ -190,7 +190,7 @@ def kinematics(
     t0 = jnp.asarray(known(ts)[0])
     q0, _, closed, *_ = close_loops(assembling, begin, 200, t0)
     looking = throw and is_concrete(problem, q0)
-    near = _around(problem, q0) if mech.contacts else None
+    near = _closest_pairs(problem, q0) if mech.contacts else None
     if looking:
         check_drivers(mech, problem, q0, bool(closed), t0)
         if not bool(closed):
@@ -343,7 +343,7 @@ def _start(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]
 
 
 @once
-def _around(problem: Problem, q: Array) -> tuple[ClosestPair, SE2]:
+def _closest_pairs(problem: Problem, q: Array) -> tuple[ClosestPair, SE2]:
     return closest_pairs_and_poses(*frozen((problem.system, q)))
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from .._numerics.linalg import least_squares
 from .._programs.trees import frozen
-from .continuation import EventRow
+from .continuation_state import EventRow
 from .drive import Problem, lock_time, root
 from .guards import guards
 
