@@ -100,8 +100,7 @@ def simulate(
         ('impact', 1.0538938)
     """
     drive = dict(drive or {})
-    if state0 is None:
-        state0 = state(mech, drive=drive, throw=throw)
+    state0 = state(mech, drive=drive, throw=throw) if state0 is None else state0
     plant = make_plant(mech, make_problem(mech, drive), _checked_triggers(triggers))
     t1 = as_float(t1, "the end of a simulation")
     ts = _output_times(ts, state0.t, t1)
@@ -111,7 +110,8 @@ def simulate(
     looking = throw and is_concrete(plant, state0, ts, t1)
     if looking:
         check_state(mech, plant, state0, begin)
-    sol = Solution(mech, plant, ts, *_simulate(plant, state0.t, begin, ts, t1, limits, options))
+    found: Any = _simulate(plant, state0.t, begin, ts, t1, limits, options)
+    sol = Solution(mech, plant, ts, *found)  # pyright: ignore
     return _checked(sol, looking) if looking or not throw else _thrown(sol)
 
 
