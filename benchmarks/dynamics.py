@@ -34,7 +34,7 @@ REST = 1e-3
 
 
 def four_bar() -> mbs.Mechanism:
-    """Crank 1, coupler 2, rocker 1.5, ground 1.8: uniform rods of 1 kg a metre."""
+    """Crank 1, coupler 2, rocker 1.5, ground 1.8: uniform rods of 1 kg a meter."""
     rod = lambda name, long: mbs.Body(name, mass=long, center=(long / 2, 0.0), inertia=long**3 / 12)
     return mbs.Mechanism(
         [rod("crank", 1.0), rod("coupler", 2.0), rod("rocker", 1.5)],
@@ -55,7 +55,7 @@ def swing(state: mbs.State, rtol: float) -> mbs.Solution:
 
 
 def exudyn_four_bar(q: np.ndarray, h: float) -> tuple[float, float]:
-    """The final crank angle by Exudyn's generalised-alpha solver with steps h, and the time that takes."""
+    """The final crank angle by Exudyn's generalized-alpha solver with steps h, and the time that takes."""
     exu, eii = (importlib.import_module(name) for name in ("exudyn", "exudyn.itemInterface"))
 
     container = exu.SystemContainer()

@@ -1,4 +1,4 @@
-"""Path generation of published problems from random starts; and case 3 beside SciPy's optimisers.
+"""Path generation of published problems from random starts; and case 3 beside SciPy's optimizers.
 
 python -m benchmarks.synthesis --case 3
 python -m benchmarks.synthesis --compare

@@ -71,7 +71,7 @@ def geneva() -> Iterator[tuple[str, object]]:
 def cam_design() -> Iterator[tuple[str, object]]:
     """A cam with a roller follower: rise, dwell, fall."""
     quarter = jnp.pi / 2
-    lift = mbs.Programme(
+    lift = mbs.Program(
         [mbs.Rise("cycloidal", quarter, 20.0), mbs.Dwell(quarter), mbs.Fall("mod_sine", 2 * quarter, 20.0)]
     )
     cam = mbs.Cam(lift, mbs.Translating(mbs.Roller(10.0)), 25.0)

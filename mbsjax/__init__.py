@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from . import frames as frames, plots as plots
 from ._dynamics.equilibrium import Equilibrium as Equilibrium, equilibrium as equilibrium
 from ._dynamics.inverse_dynamics import Efforts as Efforts, inverse_dynamics as inverse_dynamics
-from ._dynamics.linearise import Linearisation as Linearisation, linearise as linearise
+from ._dynamics.linearize import Linearization as Linearization, linearize as linearize
 from ._dynamics.outcome import CLASSES as CLASSES
 from ._dynamics.reaction import Reaction as Reaction
 from ._dynamics.solution import ContactForce as ContactForce, Solution as Solution, Stats as Stats
@@ -110,7 +110,7 @@ from ._model.profile.motion_laws import (
     Fall as Fall,
     Peak as Peak,
     PeakFactors as PeakFactors,
-    Programme as Programme,
+    Program as Program,
     Rise as Rise,
     Segment as Segment,
     peak_factors as peak_factors,
@@ -128,7 +128,7 @@ from ._model.profile.shapes import (
 from ._model.topology import Topology as Topology, topology as topology
 from ._pictures.table import Table as Table
 from ._pictures.viewer.view import Viewer as Viewer, view as view
-from ._programs import xla as _xla  # noqa: F401
+from ._programs import deprecated as _deprecated, xla as _xla  # noqa: F401
 from ._programs.prepare import keep_programs as keep_programs
 from ._synthesis.conditions import (
     grashof as grashof,
@@ -143,7 +143,7 @@ from ._synthesis.goal import (
     AbstractGoal as AbstractGoal,
     Match as Match,
     Minimax as Minimax,
-    Minimise as Minimise,
+    Minimize as Minimize,
     Within as Within,
 )
 from ._synthesis.robust import Robust as Robust, robust as robust
@@ -188,6 +188,13 @@ from .frames import PlanarFrame as PlanarFrame, at as at
 
 __version__ = "0.1.0"
 
+_RENAMED = {
+    "Linearisation": "Linearization",
+    "Minimise": "Minimize",
+    "Programme": "Program",
+    "linearise": "linearize",
+}
+
 if TYPE_CHECKING:  # a name that does not exist is then seen to be none
     from ._dynamics.simulate import simulate as simulate
 else:
@@ -199,6 +206,9 @@ else:
 
             globals()[name] = simulate
             return simulate
+        if name in _RENAMED:
+            _deprecated.warn_renamed(f"mbsjax.{name}", f"mbsjax.{_RENAMED[name]}")
+            return globals()[_RENAMED[name]]
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

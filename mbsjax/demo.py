@@ -43,9 +43,9 @@ def slider_crank(p: dict) -> mbs.Mechanism:
 
 
 def cam_follower(p: dict) -> mbs.Mechanism:
-    """The cam of the thesis 4.4, an arc and three lines with corners between them, and a roller whose centre moves on
+    """The cam of the thesis 4.4, an arc and three lines with corners between them, and a roller whose center moves on
     x. For dynamics, a mass m of the follower and a spring k that presses it on, compressed by c where the roller's
-    centre would be on the cam's."""
+    center would be on the cam's."""
     e, R, l, w = (p[k] for k in ("e", "R", "l", "w"))  # noqa: E741
     corners = [(e, R), (-l, w), (-l, -w), (e, -R)]
     arc = mbs.Arc.between(corners[3], corners[0], (e, 0.0))

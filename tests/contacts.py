@@ -121,11 +121,11 @@ def heavy_crank_slider(restitution: float, p: dict = T7) -> mbs.Mechanism:
     plain = crank_slider_and_four_bar(p)
     masses = {"L2": 2.5, "L3": 5.0, "L4": 1.0, "L5": 2.5, "L6": 5.0, "L7": 2.5}
     inertias = {"L2": 1e3, "L3": 20.0, "L4": 1.0, "L5": 15.0, "L6": 20.0, "L7": 15.0}
-    centres = {"L2": 1.0, "L3": 2.0, "L4": 0.0, "L5": 0.0, "L6": 2.0, "L7": 1.25}
+    centers = {"L2": 1.0, "L3": 2.0, "L4": 0.0, "L5": 0.0, "L6": 2.0, "L7": 1.25}
     profiles = {body.name: body.profiles for body in plain.bodies}
     return mbs.Mechanism(
         [
-            mbs.Body(k, mass=masses[k], inertia=inertias[k], center=(centres[k], 0.0), profiles=profiles[k])
+            mbs.Body(k, mass=masses[k], inertia=inertias[k], center=(centers[k], 0.0), profiles=profiles[k])
             for k in masses
         ],
         [*plain.joints, mbs.Contact("C45", "L4.nose", "L5.flank", restitution=restitution)],

@@ -71,8 +71,8 @@ def gear_slider() -> mbs.Mechanism:
             mbs.Gear("mesh_34", "gear_3", "gear_4", mesh, mesh, radii=(0.1, 0.4)),
         ],
         [
-            mbs.Distance("centres_23", "gear_2", "gear_3", value=0.3),
-            mbs.Distance("centres_34", "gear_3", "gear_4", value=0.5),
+            mbs.Distance("centers_23", "gear_2", "gear_3", value=0.3),
+            mbs.Distance("centers_34", "gear_3", "gear_4", value=0.5),
             mbs.Distance("rod", "gear_4", "slider", (0.2, 0.2), (0.0, 0.0), value=0.8),
         ],
     )

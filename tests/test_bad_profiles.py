@@ -62,17 +62,17 @@ CULPRITS = {
     "radius of two numbers": (lambda: mbs.Circle((0, 0), (1.0, 2.0)), "radius of a circle must be one number"),
     "arc whose ends are not equally far": (
         lambda: mbs.Arc.between((1, 0), (0, 1.5), (0, 0)),
-        r"arc about \[0.0, 0.0\] are 1 and 1.5 from its centre",
+        r"arc about \[0.0, 0.0\] are 1 and 1.5 from its center",
     ),
     "arc whose radius is another": (
         lambda: mbs.Arc.between((2, 0), (0, 2), (0, 0), radius=3.0),
-        "2 and 2 from its centre, and its radius is 3",
+        "2 and 2 from its center, and its radius is 3",
     ),
     "arc whose radius is too small": (
         lambda: mbs.Arc.between((-1, 0), (1, 0), radius=0.75),
         r"no arc of radius 0.75 runs from \[-1.0, 0.0\] to \[1.0, 0.0\], which are 2 apart",
     ),
-    "arc without centre or radius": (lambda: mbs.Arc.between((1, 0), (0, 1)), "its centre or its radius"),
+    "arc without center or radius": (lambda: mbs.Arc.between((1, 0), (0, 1)), "its center or its radius"),
     "boundary that crosses itself": (
         lambda: lines((0.0, 0.0), (2.0, 0.0), (0.0, 1.0), (2.0, 1.0)),
         r"crosses itself near \(1, 0.5\): element 1 \(line\) and element 3 \(line\)",

@@ -19,8 +19,8 @@ FINE = jnp.linspace(0.0, 1.0, 801)
 THETA = jnp.linspace(0.0, 2 * pi, 61)
 
 
-def programme(height, first=1.8):
-    return mbs.Programme(
+def program(height, first=1.8):
+    return mbs.Program(
         [
             mbs.Rise("cycloidal", first, height),
             mbs.Dwell(0.6),
@@ -45,7 +45,7 @@ CAMS = {
 def designed(case):
     """The cam, its profile's points one row a cam angle, its table, and the follower's frame."""
     height, follower = CAMS[case]
-    cam = mbs.Cam(programme(height), follower, 40.0)
+    cam = mbs.Cam(program(height), follower, 40.0)
     profile, table = cam.profile(), cam(THETA)
     points = np.concatenate([np.asarray(_along(e, FINE).position) for e in profile.elements])
     frame = cam.frame(THETA)
@@ -87,11 +87,11 @@ def test_follower_touches_and_nowhere_penetrates(case):
 @pytest.mark.parametrize("case", CAMS)
 def test_curvature_of_the_profile(case):
     """The table's radius is that of the profile, whose curvature comes from its second derivatives, and that of a
-    circle through three neighbouring points."""
+    circle through three neighboring points."""
     cam, profile, _, _, _ = designed(case)
-    starts = np.asarray(cam.programme.starts)
+    starts = np.asarray(cam.program.starts)
     segment, part = 3, float(FINE[300])
-    angle = float(cam.programme.segments[segment].angle)
+    angle = float(cam.program.segments[segment].angle)
     theta = starts[segment] + angle * (1 - part)
     number = len(starts) - 1 - segment
     places = _along(profile.elements[number], FINE)
@@ -104,12 +104,12 @@ def test_curvature_of_the_profile(case):
 
 
 def test_knife_edge_draws_the_profile():
-    cam = mbs.Cam(programme(20.0), mbs.Translating(mbs.Knife(), offset=-6.0), 40.0)
+    cam = mbs.Cam(program(20.0), mbs.Translating(mbs.Knife(), offset=-6.0), 40.0)
     (edge,) = cam.follower_profile().elements
     assert np.all(edge.position == 0)
-    for segment, element in enumerate(reversed(cam_elements(cam.programme, cam.follower, cam.base_radius))):
-        theta = cam.programme.starts[segment] + cam.programme.segments[segment].angle * (1 - FINE)
-        path = np.stack([-6.0 * np.ones(801), np.sqrt(40.0**2 - 36.0) + np.asarray(cam.programme(theta - 1e-12))], 1)
+    for segment, element in enumerate(reversed(cam_elements(cam.program, cam.follower, cam.base_radius))):
+        theta = cam.program.starts[segment] + cam.program.segments[segment].angle * (1 - FINE)
+        path = np.stack([-6.0 * np.ones(801), np.sqrt(40.0**2 - 36.0) + np.asarray(cam.program(theta - 1e-12))], 1)
         seen = [turned(p, -t) for p, t in zip(path, np.asarray(theta))]
         np.testing.assert_allclose(_along(element, FINE).position, seen, atol=1e-9)
 
@@ -151,7 +151,7 @@ class Blend(eqx.Module):
 def test_sizing(law):
     prime, degrees, convex, base, width = SIZING[law]
     blend = Blend(jnp.eye(3)[list(SIZING).index(law)])
-    lift = mbs.Programme([mbs.Rise(blend, pi / 2, 20.0), mbs.Dwell(pi / 2), mbs.Fall("cycloidal", pi, 20.0)])
+    lift = mbs.Program([mbs.Rise(blend, pi / 2, 20.0), mbs.Dwell(pi / 2), mbs.Fall("cycloidal", pi, 20.0)])
     roller, face = mbs.Translating(mbs.Roller(5.0)), mbs.Translating(mbs.FlatFace(width * (1 + 1e-9)))
     least = mbs.least_base_radius(lift, roller)
     np.testing.assert_allclose(least.value + 5.0, prime, rtol=5e-10)
@@ -167,7 +167,7 @@ def test_sizing(law):
 
 
 def test_least_base_radius_with_an_offset():
-    lift = programme(20.0)
+    lift = program(20.0)
     follower = mbs.Translating(mbs.Roller(5.0), offset=4.0)
     least = mbs.least_base_radius(lift, follower, pressure_angle=0.4)
     found = mbs.Cam(lift, follower, least.value).extremes().pressure_angle
@@ -198,7 +198,7 @@ def test_pressure_angle_of_an_offset_follower():
 class Eccentric(eqx.Module):
     """Half a turn of the follower of an eccentric disc, as a law (the model of tol_cam_eccentric_roller)."""
 
-    radii: jax.Array  # of disc and roller together, of the centre's circle, and the follower's offset
+    radii: jax.Array  # of disc and roller together, of the center's circle, and the follower's offset
     start: jax.Array
 
     def lift(self, theta):
@@ -214,7 +214,7 @@ class Eccentric(eqx.Module):
 def eccentric_cam(R, E, r, o):
     rise, fall = (Eccentric(jnp.stack([R + r, E, o]), jnp.asarray(k * pi)) for k in (1, 2))
     low, high = rise.lift(pi), rise.lift(2 * pi)
-    lift = mbs.Programme([mbs.Rise(rise, pi, high - low), mbs.Fall(fall, pi, high - low)])
+    lift = mbs.Program([mbs.Rise(rise, pi, high - low), mbs.Fall(fall, pi, high - low)])
     cam = mbs.Cam(lift, mbs.Translating(mbs.Roller(r), offset=o), jnp.sqrt(low**2 + o**2) - r)
     return [jax.vmap(e)(FINE) for e in cam.profile().elements]
 
@@ -222,13 +222,13 @@ def eccentric_cam(R, E, r, o):
 def test_an_eccentric_disc_comes_back_from_its_lift():
     R, E = 30.0, 10.0
     for place in eccentric_cam(R, E, 8.0, 5.0):
-        # the programme begins with the disc's centre below
+        # the program begins with the disc's center below
         np.testing.assert_allclose(np.linalg.norm(place.position - np.array([0.0, -E]), axis=1), R, rtol=1e-12)
         np.testing.assert_allclose(place.curvature, 1 / R, rtol=1e-9)
 
 
 def test_warnings_tell_where_and_by_how_much():
-    lift = programme(20.0)
+    lift = program(20.0)
     face = mbs.Cam(lift, mbs.Translating(mbs.FlatFace(5.0)), 10.0)
     found = {w.kind: w for w in face.warnings()}
     assert list(found) == ["convexity", "face"]
@@ -256,7 +256,7 @@ def test_warnings_tell_where_and_by_how_much():
     with pytest.raises(ValueError, match="no such cam.*undercut"):
         large.profile()
 
-    ramp = mbs.Programme([mbs.Rise(lambda x: x, pi, 10.0), mbs.Fall("cycloidal", pi, 10.0)])
+    ramp = mbs.Program([mbs.Rise(lambda x: x, pi, 10.0), mbs.Fall("cycloidal", pi, 10.0)])
     jump, *_ = mbs.Cam(ramp, mbs.Translating(mbs.Roller(5.0)), 40.0).warnings()
     assert jump.kind == "velocity" and abs(jump.amount) == pytest.approx(10 / pi)
 
@@ -272,7 +272,7 @@ def test_speed_scales_the_derivatives():
 def test_gradients_with_respect_to_the_dimensions():
     def value(x):
         follower = mbs.Oscillating(mbs.Roller(x[0]), pivot=x[1], arm=75.0)
-        cam = mbs.Cam(programme(x[2], 1.8 * x[3]), follower, x[4])
+        cam = mbs.Cam(program(x[2], 1.8 * x[3]), follower, x[4])
         rise = cam.profile().elements[-1]
         place = rise(0.3)
         return jnp.dot(place.position, jnp.array([1.0, 2.0])) + place.curvature
@@ -286,18 +286,18 @@ def test_gradients_with_respect_to_the_dimensions():
 
 CULPRITS = {
     "offset too large": (
-        lambda: mbs.Cam(programme(20.0), mbs.Translating(mbs.Knife(), offset=41.0), 40.0),
+        lambda: mbs.Cam(program(20.0), mbs.Translating(mbs.Knife(), offset=41.0), 40.0),
         "offset 41",
     ),
     "arm too short": (
-        lambda: mbs.Cam(programme(0.1), mbs.Oscillating(mbs.Roller(5.0), pivot=90.0, arm=30.0), 40.0),
+        lambda: mbs.Cam(program(0.1), mbs.Oscillating(mbs.Roller(5.0), pivot=90.0, arm=30.0), 40.0),
         "pivot at 90 and an arm of 30",
     ),
-    "pivot in the centre": (lambda: mbs.Oscillating(mbs.Knife(), pivot=0.0, arm=30.0), "pivot"),
-    "base radius": (lambda: mbs.Cam(programme(20.0), mbs.Translating(mbs.Knife()), -1.0), "base radius of a cam"),
+    "pivot in the center": (lambda: mbs.Oscillating(mbs.Knife(), pivot=0.0, arm=30.0), "pivot"),
+    "base radius": (lambda: mbs.Cam(program(20.0), mbs.Translating(mbs.Knife()), -1.0), "base radius of a cam"),
     "roller": (lambda: mbs.Roller(0.0), "radius of a roller"),
     "least base radius of a swinging follower": (
-        lambda: mbs.least_base_radius(programme(0.1), mbs.Oscillating(mbs.Knife(), pivot=90.0, arm=80.0)),
+        lambda: mbs.least_base_radius(program(0.1), mbs.Oscillating(mbs.Knife(), pivot=90.0, arm=80.0)),
         "only for translating",
     ),
 }

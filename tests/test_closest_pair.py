@@ -156,8 +156,8 @@ def test_the_closest_pair_of_elements_is_that_of_a_brute_force_search(first, sec
 # --- conventions
 
 
-def test_a_corner_turns_from_one_neighbour_to_the_next():
-    """The decimal parts 0 and 1 of a corner agree with its neighbours; in between the normal turns evenly."""
+def test_a_corner_turns_from_one_neighbor_to_the_next():
+    """The decimal parts 0 and 1 of a corner agree with its neighbors; in between the normal turns evenly."""
     profile = thesis_cam().profile
     places = jax.jit(jax.vmap(lambda q: (profile(q).position, profile(q).normal)))
     count = len(profile.kinds)
@@ -252,7 +252,7 @@ def test_operators_of_the_thesis():
 
 
 def test_a_curve_given_by_a_function():
-    """An ellipse by a plain function: the gap of a disc is the distance of its centre less its radius."""
+    """An ellipse by a plain function: the gap of a disc is the distance of its center less its radius."""
     ellipse = lambda s: (3.5 * jnp.cos(TAU * s), 1.5 * jnp.sin(TAU * s))
     profile = mbs.Profile.chain([mbs.Curve(ellipse)])
     disc = mbs.Profile.chain([mbs.Circle((0.0, 0.0), 0.5)])

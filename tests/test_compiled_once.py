@@ -96,7 +96,7 @@ def test_motion_under_forces(programs):
         sol = mbs.simulate(mech, state, speed, rtol=1e-6 * length)
         repr(sol), sol["O"], sol.energy, sol.point("bob"), sol.reaction("O")
         repr(mbs.equilibrium(mech, {"O": -length}))
-        repr(mbs.linearise(mech, state))
+        repr(mbs.linearize(mech, state))
 
     twice(programs, walk, (0.5, 1.0), (0.75, 1.25))
 

@@ -180,7 +180,7 @@ W = 0.5
 
 
 def sprung_cam(stiffness):
-    """4.4, in cm, kg, s: the follower of 0.15 kg is drawn in by a spring whose free length is 5 behind the centre."""
+    """4.4, in cm, kg, s: the follower of 0.15 kg is drawn in by a spring whose free length is 5 behind the center."""
     cam, follower = (body.profiles for body in t3_cam().bodies)
     joints = [*t3_cam().joints, *t3_cam().contacts]
     return mbs.Mechanism(
@@ -197,7 +197,7 @@ T3_DRIVE = {"O": mbs.constant_speed(-W)}
 def t3_forces(element):
     """The force along the common normal, whole and static, as a function of times and the spring's stiffness. The
     normal stands at the pressure angle phi to the follower's line, and tan phi = rho'/rho on the path of the roller's
-    centre: (k (rho + c) + m rho'') / cos phi."""
+    center: (k (rho + c) + m rho'') / cos phi."""
     lift = lifts(T3)[element]
 
     def force(t, k):
@@ -367,7 +367,7 @@ def test_grazing_the_top_of_a_wall(clearance):
         assert story(sol) == [] and float(jnp.min(sol["wall"].gap)) == pytest.approx(clearance, rel=1e-6)
     else:
         assert story(sol) == [("impact", "wall")]
-        c = (0.1 + clearance) / 0.1  # height of the centre over the corner, in radii: the sine of the normal
+        c = (0.1 + clearance) / 0.1  # height of the center over the corner, in radii: the sine of the normal
         n = np.array([-np.sqrt(1 - c * c), c])
         v = np.array([3.0, 0.0])
         np.testing.assert_allclose(sol.v[-1, 1:], v - 2 * (v @ n) * n, rtol=0, atol=1e-7)
@@ -432,7 +432,7 @@ def test_block_falls_on_one_corner(inertia):
     check_contacts(sol)
     assert [name for _, name in story(sol)][:2] == ["left", "right"]
     events, m = sol.events, BALL
-    # the left corner, seen from the centre of mass
+    # the left corner, seen from the center of mass
     x, y = -a * np.cos(tilt) + b * np.sin(tilt), -a * np.sin(tilt) - b * np.cos(tilt)
     fall = np.sqrt(2 * 9.81 * (0.7 + y))
     assert abs(event_times(sol)[0] - fall / 9.81) <= 1e-12

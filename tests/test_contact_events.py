@@ -41,13 +41,13 @@ def test_geneva_drive_over_three_turns():
     no_overlap(motion, "drive", "lock")
     once = [("closed", "drive"), ("transition", "drive"), ("released", "drive")]
     assert kinds(motion) == once * 3
-    # The wheel is let go when the corner of the wall, ahead of the pin, is in line with the two centres of the crank.
+    # The wheel is let go when the corner of the wall, ahead of the pin, is in line with the two centers of the crank.
     c, r, gap = 100.0, 4.0, 0.05
     a = b = c * np.sin(np.pi / 4)
     corner, lean, reach = np.hypot(b, r + gap), np.arctan2(r + gap, b), a + r
     out = np.arccos((c**2 + reach**2 - corner**2) / (2 * c * reach))
     rest = np.arctan2(reach * np.sin(out), reach * np.cos(out) - c) - (np.pi / 2 - lean)
-    # It is met when the pin's centre is a clearance off the middle of the slot, which has waited since.
+    # It is met when the pin's center is a clearance off the middle of the slot, which has waited since.
     off = lambda alpha, slot: np.cos(slot) * a * np.sin(alpha) - np.sin(slot) * (a * np.cos(alpha) - c)
     met = [brentq(lambda x, s=s: off(x, s) + gap, -np.pi / 4, 0.0) for s in (5 * np.pi / 4, rest + np.pi)]
     middle = np.pi * (1 + 2 * np.arange(3))
@@ -60,7 +60,7 @@ def test_geneva_drive_over_three_turns():
     )
     resting = ~np.asarray(motion["drive"].active)
     assert np.max(np.abs(np.asarray(motion["B"].v)[resting])) <= 1e-12
-    # in the slot the pin's centre is a clearance off its middle: the wheel turns as the handbook says, to that
+    # in the slot the pin's center is a clearance off its middle: the wheel turns as the handbook says, to that
     inside = np.abs(np.asarray(ts) - np.pi) < -met[0]
     alpha = np.asarray(ts)[inside] - np.pi
     slot = np.pi - np.arctan2(a * np.sin(alpha), c - a * np.cos(alpha)) - np.pi / 2

@@ -20,7 +20,7 @@ def turning(speed=-SPEED, start=0.0):
 
 
 def borders(p) -> np.ndarray:
-    """The angles between which the roller is on each element: its centre stands on the normal at an element's end."""
+    """The angles between which the roller is on each element: its center stands on the normal at an element's end."""
     corners = np.array([(p["e"], p["R"]), (-p["l"], p["w"]), (-p["l"], -p["w"]), (p["e"], -p["R"])])
     normals = []
     for a, b in zip(corners, np.roll(corners, -1, 0)):
@@ -29,12 +29,12 @@ def borders(p) -> np.ndarray:
     top, left, bottom = np.array(normals[:3])
     ends = [(corners[0], (0.0, 1.0)), (corners[0], top), (corners[1], top), (corners[1], left)]
     ends += [(corners[2], left), (corners[2], bottom), (corners[3], bottom), (corners[3], (0.0, -1.0))]
-    centres = np.array([c + p["r"] * np.array(n) for c, n in ends])
-    return np.arctan2(centres[:, 1], centres[:, 0]) % (2 * np.pi)
+    centers = np.array([c + p["r"] * np.array(n) for c, n in ends])
+    return np.arctan2(centers[:, 1], centers[:, 0]) % (2 * np.pi)
 
 
 def lifts(p):
-    """The distance of the roller's centre as a function of the angle, for each element (appendix C, put right)."""
+    """The distance of the roller's center as a function of the angle, for each element (appendix C, put right)."""
     e, R, l, w, r = (p[k] for k in ("e", "R", "l", "w", "r"))  # noqa: E741
 
     def arc(th):
@@ -125,9 +125,9 @@ def test_thesis_t3_curvilinear_coordinates(cam):
     along = np.unwrap(np.asarray(track.q[:, 0]), period=8)
     assert np.all(np.diff(along) > 0) and along[-1] - along[0] == pytest.approx(8)
     assert bool(jnp.all(track.active)) and float(jnp.max(jnp.abs(track.gap))) <= 1e-11
-    centre = cam.point("follower").q
-    np.testing.assert_allclose(centre - T3["r"] * track.normal, track.point, atol=1e-10)
-    # the coordinate and its rates on the arc and on the first line, from where the roller's centre is
+    center = cam.point("follower").q
+    np.testing.assert_allclose(center - T3["r"] * track.normal, track.point, atol=1e-10)
+    # the coordinate and its rates on the arc and on the first line, from where the roller's center is
     top, left = np.array([T3["e"], T3["R"]]), np.array([-T3["l"], T3["w"]])
 
     def on_arc(t):
@@ -136,8 +136,8 @@ def test_thesis_t3_curvilinear_coordinates(cam):
 
     def on_line(t):
         rho, th = lifts(T3)[2](SPEED * t), SPEED * t
-        centre = rho * jnp.stack([jnp.cos(th), jnp.sin(th)])
-        return 2 + jnp.dot(centre - top, left - top) / np.sum((left - top) ** 2)
+        center = rho * jnp.stack([jnp.cos(th), jnp.sin(th)])
+        return 2 + jnp.dot(center - top, left - top) / np.sum((left - top) ** 2)
 
     for number, wanted in ((0, on_arc), (2, on_line)):
         rows = away & (element == number) & (np.asarray(TS) < 6.0)

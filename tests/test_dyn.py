@@ -145,7 +145,7 @@ def test_listed_polynomial_cam_lifts_its_follower(listed):
     ends = np.deg2rad([90.0, *(b for _, b, *_ in pieces())])
     R, dR = polynomial_rho(ends - 1e-12)
     steep = np.hypot(R, dR)
-    meeting = ends + np.arctan2(-5 * dR / steep, R + 5 * R / steep)  # of the roller's centre
+    meeting = ends + np.arctan2(-5 * dR / steep, R + 5 * R / steep)  # of the roller's center
     happened = [(e.kind, e.t) for e in motion.events.list(motion.mech) if 0.01 < e.t < 0.12]
     assert [kind for kind, _ in happened] == ["transition"] * 6
     np.testing.assert_allclose([50 * t for _, t in happened], meeting, rtol=0, atol=1e-7)

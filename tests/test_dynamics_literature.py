@@ -128,7 +128,7 @@ def massive_four_bar(crank=2.0, coupler=4.0, follower=3.0, pivot=(4.0, -1.0), ma
 
 @dataclasses.dataclass(frozen=True)
 class Links:
-    """The numbers of a slider-crank: lengths, masses, inertias about the centres, and where the crank's centre is."""
+    """The numbers of a slider-crank: lengths, masses, inertias about the centers, and where the crank's center is."""
 
     crank: float
     rod: float
@@ -398,7 +398,7 @@ def test_body_tumbling_about_its_middle_axis():
 
 def test_heavy_top():
     """Against its equations in Euler's angles; the momenta about the vertical and its own axis stay."""
-    m, h, A, C = 2.0, 0.3, 0.05, 0.02  # A is about the centre
+    m, h, A, C = 2.0, 0.3, 0.05, 0.02  # A is about the center
     A0, tilt, spin = A + m * h**2, 0.6, 60.0
     body = mbs.Body("top", mass=m, center=(0.0, 0.0, h), inertia=(A, A, C))
     mech = mbs.Mechanism(

@@ -109,7 +109,7 @@ def every_profile() -> mbs.Mechanism:
     """A body with a profile of every kind, and every contact law."""
     turn = np.linspace(0, 2 * np.pi, 12, endpoint=False)
     ring = np.stack([3 * np.cos(turn), 2 * np.sin(turn)], 1)
-    lift = mbs.Programme(
+    lift = mbs.Program(
         [
             mbs.Rise(mbs.SplineLaw.like("cycloidal", 4), 2.0, 5.0),
             mbs.Dwell(1.0),
@@ -117,7 +117,7 @@ def every_profile() -> mbs.Mechanism:
         ]
     )
     cam = mbs.Cam(lift, mbs.Translating(mbs.Roller(5.0), offset=2.0), 30.0)
-    swing = mbs.Programme([mbs.Rise("harmonic", np.pi, 0.2), mbs.Fall(mbs.PolynomialLaw([0.1, 0.2]), np.pi, 0.2)])
+    swing = mbs.Program([mbs.Rise("harmonic", np.pi, 0.2), mbs.Fall(mbs.PolynomialLaw([0.1, 0.2]), np.pi, 0.2)])
     rocker = mbs.Cam(swing, mbs.Oscillating(mbs.FlatFace(30.0), pivot=40.0, arm=35.0), 20.0)
     wheel = mbs.geneva(4, 100.0, 5.0)
     square = [(0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (0.0, 3.0)]

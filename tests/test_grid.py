@@ -53,9 +53,9 @@ def driven(analysis: Callable, **options: Any) -> Callable:
     return lambda kind, p: analysis(kind.mech(p), kind.drive, TS, estimate=kind.estimate, throw=False, **options)
 
 
-def small_motions(kind: Kind, p: Any) -> mbs.Linearisation:
+def small_motions(kind: Kind, p: Any) -> mbs.Linearization:
     mech = kind.mech(p)
-    return mbs.linearise(mech, mbs.equilibrium(mech, kind.estimate, throw=False).state)
+    return mbs.linearize(mech, mbs.equilibrium(mech, kind.estimate, throw=False).state)
 
 
 @functools.cache
@@ -109,7 +109,7 @@ ANALYSES = {
     "inverse_dynamics": Analysis(
         driven(mbs.inverse_dynamics, max_events=4), lambda kind, efforts: jnp.sum(efforts.drive[-1])
     ),
-    "linearise": Analysis(small_motions, lambda kind, found: jnp.sum(found.A)),
+    "linearize": Analysis(small_motions, lambda kind, found: jnp.sum(found.A)),
     "study": Analysis(of_study, plain),
     "task": Analysis(of_task, plain),
 }
@@ -129,7 +129,7 @@ SHORT = {
     "assemble": {"loop": ALL, "spatial": FEW},
     "equilibrium": {"forces": ALL},
     "inverse_dynamics": {"loop": ALL, "forces": ("by name",), "cam": ("by name",)},
-    "linearise": {"tree": ALL},
+    "linearize": {"tree": ALL},
     "study": {"loop": ALL},
     "task": {"loop": ALL},
 }
@@ -149,7 +149,7 @@ def table() -> list[str]:
     lines = [f"| {' | '.join(heads)} |", f"|{'---|' * len(heads)}"]
     for analysis in ANALYSES:
         told = dict.fromkeys(USES, "yes") | ({} if analysis in READ else {"by name": "-"})
-        if analysis == "linearise":
+        if analysis == "linearize":
             told |= dict.fromkeys(("vmap", "jvp", "grad"), "refused")
         lines.append(f"| `{analysis}` | {' | '.join(told.values())} |")
     return lines
@@ -241,15 +241,15 @@ def test_cell(analysis, kind, use):
     value = functools.partial(number, analysis, kind)
     if analysis in ("study", "task"):
         studied(kind, {"study": mbs.Study, "task": mbs.Task}[analysis])  # before anything is traced
-    if analysis == "linearise" and use != "eager":
+    if analysis == "linearize" and use != "eager":
         run = {
             "vmap": jax.vmap(value),
             "jvp": lambda p: jax.jvp(value, (p[0],), (p[0],)),
             "grad": jax.vmap(jax.grad(value)),
         }
-        with pytest.raises(ValueError, match="`linearise` looks at values.*cannot be called under jit, vmap or grad"):
+        with pytest.raises(ValueError, match="`linearize` looks at values.*cannot be called under jit, vmap or grad"):
             run[use](VARIANTS)
-    elif analysis == "linearise":
+    elif analysis == "linearize":
         found = single(analysis, kind)
         characteristic = functools.reduce(np.polymul, [[1.0, *x] for x in SMALL_MOTIONS[kind]()])
         np.testing.assert_allclose(np.poly(found.A), characteristic, rtol=1e-8, atol=1e-8)

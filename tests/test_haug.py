@@ -70,7 +70,7 @@ def circles(crank, coupler, follower, pivot, angle, speed, side):
 def newton(mech, angle, q):
     """q after one Newton step of the only unknown; the residual and its slope, in the mechanism's units."""
     equations = problem(mech, {"A": angle})
-    r, J, _ = equations.linearise(q, jnp.zeros(()))
+    r, J, _ = equations.linearize(q, jnp.zeros(()))
     row, column = equations.system.row_sizes(equations.gauges)[0], equations.system.column_sizes()[-1]
     return equations.move(q, -r / J[:, 0]), r[0] * row, J[0, 0] * row / column
 
@@ -325,7 +325,7 @@ def test_repeated_equation_is_found():
     assert found.redundant in (("x",), ("x_again",))
 
 
-# -- modelling, 5.1 ----------------------------------------------------------------------------------------
+# -- modeling, 5.1 ----------------------------------------------------------------------------------------
 
 
 def five_bar(third=1.0, slot=True):

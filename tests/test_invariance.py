@@ -106,13 +106,13 @@ def test_planar_and_spatial_treatment_agree_and_count_differently():
 
 
 def test_units_do_not_matter():
-    """In metres and in millimetres: the same angles, to rounding."""
+    """In meters and in millimeters: the same angles, to rounding."""
     drive = {"A": turn(2.0, np.pi / 2)}
     options = {"estimate": {"D": 1.5, "B": -1.5, "C": 1.5}}
-    metres = mbs.kinematics(four_bar(), drive, TS, **options)
+    meters = mbs.kinematics(four_bar(), drive, TS, **options)
     milli = mbs.kinematics(four_bar(2e3, 4e3, 3e3, (4e3, -1e3)), drive, TS, **options)
-    np.testing.assert_allclose(metres.q, milli.q, atol=1e-12)
-    np.testing.assert_allclose(metres.a, milli.a, atol=1e-9)
+    np.testing.assert_allclose(meters.q, milli.q, atol=1e-12)
+    np.testing.assert_allclose(meters.a, milli.a, atol=1e-9)
 
 
 def test_angles_are_continuous_over_many_turns():

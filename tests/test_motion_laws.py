@@ -1,4 +1,4 @@
-"""Motion laws have the peak factors of the handbooks, and programmes are what their segments say."""
+"""Motion laws have the peak factors of the handbooks, and programs are what their segments say."""
 
 import jax
 import jax.numpy as jnp
@@ -55,9 +55,9 @@ def test_laws_rise_from_0_to_1_smoothly(name):
     np.testing.assert_allclose(cumulative_simpson(v, dx=step, initial=0), y, atol=1e-7)
 
 
-def programme(rise=1.2, height=20.0):
+def program(rise=1.2, height=20.0):
     rest = 2 * pi - rise - 2.5
-    return mbs.Programme(
+    return mbs.Program(
         [
             mbs.Rise("mod_sine", rise, height),
             mbs.Dwell(0.5),
@@ -68,8 +68,8 @@ def programme(rise=1.2, height=20.0):
     )
 
 
-def test_programme_follows_its_segments():
-    p = programme()
+def test_program_follows_its_segments():
+    p = program()
     theta = np.array([0.0, 0.6, 1.2, 1.5, 1.7, 2.4, 3.1, 2 * pi - 0.6, 2 * pi - 0.3, 2 * pi, 2 * pi + 0.6, -0.3])
     lift = [0.0, 10.0, 20.0, 20.0, 20.0, 17.5, 15.0, 0.0, 0.0, 0.0, 10.0, 0.0]
     np.testing.assert_allclose(p(theta), lift, atol=1e-12)
@@ -77,8 +77,8 @@ def test_programme_follows_its_segments():
     np.testing.assert_allclose(p(3.1 + (2 * pi - 3.7) / 4), harmonic, rtol=1e-13)
 
 
-def test_derivatives_of_a_programme():
-    p = programme()
+def test_derivatives_of_a_program():
+    p = program()
     theta = jnp.linspace(0.01, 6.27, 61)
     h, speed = 1e-4, 12.0
     table = p.svaj(theta, speed)
@@ -90,38 +90,38 @@ def test_derivatives_of_a_programme():
 
 
 def test_gradients_with_respect_to_the_segments():
-    value = jax.jit(lambda x: jnp.sum(programme(x[0], x[1])(jnp.array([0.7, 2.0, 4.0])) ** 2))
+    value = jax.jit(lambda x: jnp.sum(program(x[0], x[1])(jnp.array([0.7, 2.0, 4.0])) ** 2))
     x, h = jnp.array([1.2, 20.0]), 1e-5
     central = [(value(x + h * e) - value(x - h * e)) / (2 * h) for e in jnp.eye(2)]
     np.testing.assert_allclose(jax.grad(value)(x), central, rtol=1e-7)
 
 
 def test_any_function_is_a_law():
-    p = mbs.Programme([mbs.Rise(lambda x: x * x * (3 - 2 * x), pi, 2.0), mbs.Fall("poly345", pi, 2.0)])
+    p = mbs.Program([mbs.Rise(lambda x: x * x * (3 - 2 * x), pi, 2.0), mbs.Fall("poly345", pi, 2.0)])
     np.testing.assert_allclose(p(pi / 4), 2 * 0.15625, rtol=1e-14)
 
 
 CULPRITS = {
-    "angles too small": (lambda: mbs.Programme([mbs.Dwell(6.0)]), "fall short of a full turn by 0.283185 rad"),
-    "angles too large": (lambda: mbs.Programme([mbs.Dwell(2 * pi + pi / 180)]), r"exceed .* \(1 deg\)"),
+    "angles too small": (lambda: mbs.Program([mbs.Dwell(6.0)]), "fall short of a full turn by 0.283185 rad"),
+    "angles too large": (lambda: mbs.Program([mbs.Dwell(2 * pi + pi / 180)]), r"exceed .* \(1 deg\)"),
     "lift that stays": (
-        lambda: mbs.Programme([mbs.Rise("cycloidal", pi, 3.0), mbs.Fall("cycloidal", pi, 2.5)]),
+        lambda: mbs.Program([mbs.Rise("cycloidal", pi, 3.0), mbs.Fall("cycloidal", pi, 2.5)]),
         r"does not return.*\+0.5",
     ),
     "unknown law": (lambda: mbs.Rise("cyclodial", pi, 1.0), "'cyclodial'.*cycloidal"),
-    "no segments": (lambda: mbs.Programme([]), "at least one segment"),
-    "no segment": (lambda: mbs.Programme([mbs.Dwell(pi), "fall"]), "segment 1.*'fall'"),
+    "no segments": (lambda: mbs.Program([]), "at least one segment"),
+    "no segment": (lambda: mbs.Program([mbs.Dwell(pi), "fall"]), "segment 1.*'fall'"),
     "negative angle": (lambda: mbs.Dwell(-1.0), "cam angle of a segment must be positive"),
     "height that is no number": (lambda: mbs.Rise("poly345", 1.0, "high"), "height of a segment.*'high'"),
     "law that does not rise": (
-        lambda: mbs.Programme([mbs.Rise(lambda x: 2 * x, pi, 1.0), mbs.Fall("poly345", pi, 1.0)]),
+        lambda: mbs.Program([mbs.Rise(lambda x: 2 * x, pi, 1.0), mbs.Fall("poly345", pi, 1.0)]),
         "law of segment 0",
     ),
 }
 
 
 @pytest.mark.parametrize("case", CULPRITS)
-def test_bad_programmes_are_named(case):
+def test_bad_programs_are_named(case):
     make, message = CULPRITS[case]
     with pytest.raises(ValueError, match=message):
         make()

@@ -47,7 +47,7 @@ def spatial():
 
 @pytest.fixture(scope="module")
 def cam():
-    lift = mbs.Programme([mbs.Rise("cycloidal", pi / 2, 20.0), mbs.Dwell(pi / 2), mbs.Fall("mod_sine", pi, 20.0)])
+    lift = mbs.Program([mbs.Rise("cycloidal", pi / 2, 20.0), mbs.Dwell(pi / 2), mbs.Fall("mod_sine", pi, 20.0)])
     return mbs.Cam(lift, mbs.Translating(mbs.Roller(10.0)), 20.0)
 
 
@@ -126,7 +126,7 @@ def test_arrows_are_along_the_normals_and_as_long_as_the_forces_are_strong(sol):
 
 
 def test_closed_contacts_of_a_position_are_marked():
-    """The cam of the thesis touches its roller on the x axis, 35 from its centre."""
+    """The cam of the thesis touches its roller on the x axis, 35 from its center."""
     axes = plots.mechanism(t3_cam())
     (dot,) = [line.get_xydata()[0] for line in axes.lines if line.get_marker() == "o"]
     np.testing.assert_allclose(dot, (35.0, 0.0), atol=1e-8)
@@ -148,8 +148,8 @@ def test_rods_springs_wheels_and_rails():
     )
     axes = plots.mechanism(gears)
     rims = [line.get_xydata() for line in axes.lines if line.get_linestyle() == "-."]
-    for rim, centre, radius in zip(rims, ((0.0, 0.0), (3.0, 0.0)), (2.0, 1.0), strict=True):
-        np.testing.assert_allclose(np.linalg.norm(rim - centre, axis=1), radius, atol=1e-9)
+    for rim, center, radius in zip(rims, ((0.0, 0.0), (3.0, 0.0)), (2.0, 1.0), strict=True):
+        np.testing.assert_allclose(np.linalg.norm(rim - center, axis=1), radius, atol=1e-9)
 
 
 def test_holes_are_left_out():
@@ -182,7 +182,7 @@ def test_ghosts_are_the_positions_of_their_dates(linkage):
 
 
 def plots_color(mech: mbs.Mechanism, body: str) -> str:
-    """The colour of a link: in its label it is the same."""
+    """The color of a link: in its label it is the same."""
     axes = plots.mechanism(mech, labels=True)
     return next(t.get_color() for t in axes.texts if t.get_text() == body)
 
@@ -277,7 +277,7 @@ def fits(axes, motion) -> None:
 def test_bars_of_the_contact_chart_are_between_events(sol):
     axes = plots.contacts(sol)
     fits(axes, sol)
-    # each is labelled with the elements that touch there
+    # each is labeled with the elements that touch there
     texts, q = [t for t in axes.texts if t.get_text()], np.asarray(sol["C23"].q)
     assert len(texts) > 3
     for text in texts:
@@ -348,8 +348,8 @@ def test_bands_of_many_motions():
 # -- cams --------------------------------------------------------------------------------------------------
 
 
-def test_svaj_diagrams_are_those_of_the_programme(cam):
-    for of, speed in ((cam, 3.0), (cam.programme, 1.0)):
+def test_svaj_diagrams_are_those_of_the_program(cam):
+    for of, speed in ((cam, 3.0), (cam.program, 1.0)):
         for axes, name in zip(plots.svaj(of, speed=speed), ("lift", "velocity", "acceleration", "jerk"), strict=True):
             theta, y = np.deg2rad(axes.lines[0].get_xdata()), axes.lines[0].get_ydata()
             assert theta[0] == 0 and theta[-1] == pytest.approx(2 * pi)
@@ -383,14 +383,14 @@ def test_a_cam_with_its_pitch_curve(cam):
     np.testing.assert_allclose(np.linalg.norm(pitch - rim, axis=1), 10.0, rtol=1e-12)  # the roller's radius
     angle = np.arctan2(pitch[:, 1], pitch[:, 0])
     theta = pi / 2 - angle + at  # where the follower, above the cam, meets it
-    np.testing.assert_allclose(np.linalg.norm(pitch, axis=1), 30.0 + cam.programme(theta), atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(pitch, axis=1), 30.0 + cam.program(theta), atol=1e-9)
     np.testing.assert_allclose(np.linalg.norm(drawn(axes, "base circle").get_xydata(), axis=1), 20.0)
     touch = drawn(axes, "contact").get_xydata()[0]
-    centre = np.array([0.0, 30.0 + float(cam.programme(at))])
-    assert np.linalg.norm(touch - centre) == pytest.approx(10.0)
+    center = np.array([0.0, 30.0 + float(cam.program(at))])
+    assert np.linalg.norm(touch - center) == pytest.approx(10.0)
     assert np.min(np.linalg.norm(rim - touch, axis=1)) < 0.5
     # harmonic motion of a flat face: an eccentric disc
-    law = mbs.Programme([mbs.Rise("harmonic", pi, 2.0), mbs.Fall("harmonic", pi, 2.0)])
+    law = mbs.Program([mbs.Rise("harmonic", pi, 2.0), mbs.Fall("harmonic", pi, 2.0)])
     flat = plots.cam(mbs.Cam(law, mbs.Translating(mbs.FlatFace(1.5)), 3.0))
     rim = drawn(flat, "profile").get_xydata()
     np.testing.assert_allclose(np.linalg.norm(rim - (0.0, -1.0), axis=1), 4.0, rtol=1e-12)
@@ -472,7 +472,7 @@ def test_a_contact_in_a_tilted_plane():
         (lambda m, s: plots.switching(s, "C24"), "'C24'; did you mean 'C23'"),
         (lambda m, s: plots.bands(m, "D"), "must be many"),
         (lambda m, s: plots.bands([m], "D", quantiles=(0.7,)), "between 0 and 0.5"),
-        (lambda m, s: plots.svaj(m), "Cam or a Programme"),
+        (lambda m, s: plots.svaj(m), "Cam or a Program"),
         (lambda m, s: plots.cam(m), "shows a Cam"),
     ],
 )

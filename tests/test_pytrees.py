@@ -58,7 +58,7 @@ FORCES = {
     "Load": mbs.Load("bob", force=push),
 }
 TIP = mbs.Translating(mbs.Roller(5.0), offset=2.0)
-PROGRAMME = mbs.Programme([mbs.Rise("cycloidal", jnp.pi, 10.0), mbs.Fall(mbs.PolynomialLaw([0.0]), jnp.pi, 10.0)])
+PROGRAMME = mbs.Program([mbs.Rise("cycloidal", jnp.pi, 10.0), mbs.Fall(mbs.PolynomialLaw([0.0]), jnp.pi, 10.0)])
 
 
 @functools.cache
@@ -135,12 +135,12 @@ MAKERS = {
     "Knife": lambda: mbs.Knife(),
     "LankaraniNikravesh": lambda: mbs.LankaraniNikravesh(1e3, 0.5),
     "Line": lambda: mbs.Line((0.0, 0.0), (1.0, 0.0)),
-    "Linearisation": lambda: mbs.linearise(mechanism(), mbs.state(mechanism())),
+    "Linearization": lambda: mbs.linearize(mechanism(), mbs.state(mechanism())),
     "Log": lambda: simulation().events,
     "Match": lambda: mbs.Match(square, 2.0),
     "Mechanism": mechanism,
     "Minimax": lambda: mbs.Minimax(square),
-    "Minimise": lambda: mbs.Minimise(square),
+    "Minimize": lambda: mbs.Minimize(square),
     "Moment": lambda: some_moment(plant(mechanism(), simulation().plant.problem)),
     "Motion": lambda: efforts().motion,
     "Normal": lambda: mbs.Normal(0.1),
@@ -151,7 +151,7 @@ MAKERS = {
     "Polynomial": lambda: mbs.Polynomial([10.0, 1.0], (0, 2), 0.0, 1.0),
     "PolynomialLaw": lambda: mbs.PolynomialLaw([0.0, 20.0]),
     "Profile": lambda: mbs.involute_gear(2.0, 17),
-    "Programme": lambda: PROGRAMME,
+    "Program": lambda: PROGRAMME,
     "Rayleigh": lambda: mbs.Rayleigh(0.1),
     "Report": report,
     "Roller": lambda: mbs.Roller(5.0),

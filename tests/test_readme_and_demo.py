@@ -29,7 +29,7 @@ def test_examples_of_the_readme_print_what_they_say(capsys):
     exec(compile(third, "README.md", "exec"), names)
     words = capsys.readouterr().out
     assert words.count("transition") == 8
-    left_at = 2 * np.arctan2(25.0, 15.0)  # the roller's centre above the end of the arc
+    left_at = 2 * np.arctan2(25.0, 15.0)  # the roller's center above the end of the arc
     assert f"t = {left_at:.9g}: contact 'C23' transition (arc 0 - circle 0 -> point 1 - circle 0)" in words
     lift, *place = (float(x) for x in words.splitlines()[-1].replace("[", "").replace("]", "").split())
     np.testing.assert_allclose([lift, *place], [40.0, 0.5, 0.5, 0.0], atol=1e-9)

@@ -41,7 +41,7 @@ def test_numbers_are_shown():
 
 
 def test_functions_are_shown_by_their_names():
-    assert repr(mbs.Minimise(square)) == "Minimise(measure=square, weight=1.0)"
+    assert repr(mbs.Minimize(square)) == "Minimize(measure=square, weight=1.0)"
     assert repr(mbs.Minimax(lambda p: p, weight=2.0)) == "Minimax(measure=<lambda>, weight=2.0)"
     assert short(functools.partial(square, 1.0)) == "square"
     assert short(object()) == "object"

@@ -28,8 +28,8 @@ def test_haug_ex_6_6_1_pendulum_that_is_driven():
     reaction = efforts.reaction("O")
     expected = jnp.stack([-m * l * w**2 + m * G * jnp.sin(phi), m * G * jnp.cos(phi)], 1)
     np.testing.assert_allclose(reaction.force, expected, atol=1e-12)
-    centre = jnp.stack([jnp.cos(phi), jnp.sin(phi)], 1)
-    np.testing.assert_allclose(reaction.force_ground, -m * l * w**2 * centre + jnp.array([0, m * G]), atol=1e-12)
+    center = jnp.stack([jnp.cos(phi), jnp.sin(phi)], 1)
+    np.testing.assert_allclose(reaction.force_ground, -m * l * w**2 * center + jnp.array([0, m * G]), atol=1e-12)
     np.testing.assert_allclose(reaction.torque[:, 0], efforts["O"], atol=1e-12)
 
 
@@ -103,7 +103,7 @@ def test_haug_8_2_slider_crank_hangs_down():
     assert bool(rest.stable)
     # there the rod moves without turning, so that all of it goes with the crank's end
     inertia, stiffness = 450 + 4 * (35 + 25), 35 * G * 1.0
-    w = np.sort(np.abs(np.imag(mbs.linearise(mech, rest.state).eigenvalues)))
+    w = np.sort(np.abs(np.imag(mbs.linearize(mech, rest.state).eigenvalues)))
     np.testing.assert_allclose(w, np.sqrt(stiffness / inertia), rtol=1e-9)
 
 

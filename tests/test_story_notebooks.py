@@ -230,7 +230,7 @@ def test_identification():
         low, high = np.sqrt(stats.chi2.ppf([1e-4, 1 - 1e-4], len(cloud) - 1) / (len(cloud) - 1))
         assert np.all((low * errors < cloud.std(0, ddof=1)) & (cloud.std(0, ddof=1) < high * errors))
     assert names["correlation"][0, 1] < -0.98 and np.corrcoef(names["again"].T)[0, 1] < -0.95
-    # more knocks, more known; and the ruler does what a prior of half a millimetre does
+    # more knocks, more known; and the ruler does what a prior of half a millimeter does
     assert np.all(np.diff(names["by_count"], axis=0) < 0)
     np.testing.assert_allclose(names["by_count"][-1], names["errors"], rtol=1e-9)
     prior = np.linalg.inv(np.linalg.inv(covariance) + np.diag([1 / 5e-4**2, 0.0, 0.0]))

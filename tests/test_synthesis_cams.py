@@ -20,7 +20,7 @@ def accelerations(law):
 
 @pytest.mark.parametrize("degree", [7, 9, 11, 15])
 def test_least_peak_acceleration_of_polynomials(degree):
-    """By gradient, what the file has from a linear programme."""
+    """By gradient, what the file has from a linear program."""
     task = mbs.Task(
         lambda p: accelerations(mbs.PolynomialLaw(p["coefficients"])),
         {"coefficients": np.zeros(degree - 5)},
@@ -40,12 +40,12 @@ def test_least_peak_acceleration_of_polynomials(degree):
 def test_base_circle_for_a_limit_of_the_pressure_angle(law):
     wanted = case("cam_motion_laws")["sizing_h20_beta90"][law]["Rp_30deg"]
     quarter, roller = np.pi / 2, 4.0
-    lift = mbs.Programme([mbs.Rise(law, quarter, 20.0), mbs.Fall("cycloidal", 3 * quarter, 20.0)])
+    lift = mbs.Program([mbs.Rise(law, quarter, 20.0), mbs.Fall("cycloidal", 3 * quarter, 20.0)])
     task = mbs.Task(
         lambda p: mbs.Cam(lift, mbs.Translating(mbs.Roller(roller)), p["base"]),
         {"base": 60.0},
         {"base": (10.0, 100.0)},
-        {"size": mbs.Minimise(lambda cam: cam.base_radius)},
+        {"size": mbs.Minimize(lambda cam: cam.base_radius)},
         conditions={
             "push": mbs.Within(lambda cam: jnp.rad2deg(cam.extremes().pressure_angle.value), -30.0, 30.0, scale=30.0)
         },

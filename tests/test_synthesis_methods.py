@@ -64,7 +64,7 @@ def test_searches_do_not_stick_to_bounds():
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3, 1e6])
 def test_conditions_are_kept_whatever_the_objective_is_measured_in(size):
-    goals = {"far": mbs.Minimise(lambda x: size * (x - 3) ** 2)}
+    goals = {"far": mbs.Minimize(lambda x: size * (x - 3) ** 2)}
     near = {"near": mbs.Within(lambda x: x, upper=1.0)}
     task = mbs.Task(lambda p: p["x"], {"x": 0.0}, {"x": (-10.0, 10.0)}, goals, conditions=near)
     best = mbs.synthesize(task).best
@@ -80,7 +80,7 @@ def test_conditions_are_kept_and_named():
         lambda p: p["x"],
         {"x": start},
         {"x": (1.0, 5.0)},
-        {"cost": mbs.Minimise(cost)},
+        {"cost": mbs.Minimize(cost)},
         conditions={
             "product": mbs.Within(jnp.prod, lower=25.0, scale=10.0),
             "square": mbs.Within(lambda x: jnp.sum(x**2), 40.0, 40.0, scale=10.0),
@@ -94,7 +94,7 @@ def test_conditions_are_kept_and_named():
     assert best.excess["loose"] < -5 and abs(best.excess["product"]) < 1e-6
 
 
-def test_largest_error_is_that_of_a_linear_programme():
+def test_largest_error_is_that_of_a_linear_program():
     """Chebyshev's line of best fit to exp on [0, 1]."""
     t = jnp.linspace(0.0, 1.0, 101)
     line = lambda p: p["a"] + p["b"] * t - jnp.exp(t)
@@ -119,28 +119,28 @@ def test_ties_and_leaves_picked_by_a_function():
 
 def test_descent_goes_on_where_it_stopped(tmp_path):
     """In two parts, by object and by file, bit for bit as in one."""
-    optimiser = optax.adam(optax.cosine_decay_schedule(0.02, 400))
-    whole = mbs.descend(VALLEY, optimiser=optimiser, steps=120)
-    half = mbs.descend(VALLEY, optimiser=optimiser, steps=50)
-    again = mbs.descend(VALLEY, optimiser=optimiser, steps=70, resume=half)
+    optimizer = optax.adam(optax.cosine_decay_schedule(0.02, 400))
+    whole = mbs.descend(VALLEY, optimizer=optimizer, steps=120)
+    half = mbs.descend(VALLEY, optimizer=optimizer, steps=50)
+    again = mbs.descend(VALLEY, optimizer=optimizer, steps=70, resume=half)
     np.testing.assert_array_equal(again.history, whole.history)
     np.testing.assert_array_equal(again.best.x, whole.best.x)
     path = tmp_path / "descent.npz"
-    mbs.descend(VALLEY, optimiser=optimiser, steps=50, save=path)
-    filed = mbs.descend(VALLEY, optimiser=optimiser, steps=70, save=path)
+    mbs.descend(VALLEY, optimizer=optimizer, steps=50, save=path)
+    filed = mbs.descend(VALLEY, optimizer=optimizer, steps=70, save=path)
     np.testing.assert_array_equal(filed.history, whole.history)
     np.testing.assert_array_equal(filed.best.x, whole.best.x)
     assert whole.best.objective == whole.history[:, 0].min() < 0.05 * whole.history[0, 0]
     other = mbs.Task(rosenbrock, {"x": np.array([-1.0, 1.0, -0.5])}, BOX, {"valley": mbs.Match(lambda r: r)})
     with pytest.raises(ValueError, match="belongs to another task"):
-        mbs.descend(other, optimiser=optimiser, save=path)
+        mbs.descend(other, optimizer=optimizer, save=path)
 
 
 def test_descent_keeps_conditions():
     task = mbs.Task(lambda p: p["x"], {"x": np.array([3.0, 1.0])}, {"x": (-5.0, 5.0)},
-                    {"size": mbs.Minimise(lambda x: jnp.sum(x**2))},
+                    {"size": mbs.Minimize(lambda x: jnp.sum(x**2))},
                     conditions={"line": mbs.Within(jnp.sum, lower=2.0)})  # fmt: skip
-    found = mbs.descend(task, steps=600, optimiser=optax.adam(optax.exponential_decay(0.02, 100, 0.5)))
+    found = mbs.descend(task, steps=600, optimizer=optax.adam(optax.exponential_decay(0.02, 100, 0.5)))
     np.testing.assert_allclose(found.best.x, 1.0, atol=0.01)
     assert found.best.excess["line"] < 5e-3
 
@@ -148,9 +148,9 @@ def test_descent_keeps_conditions():
 def test_descent_takes_back_a_step_that_fails():
     """sqrt(x - 1) at its minimum: the step beyond is taken back, those after it are shorter."""
     task = mbs.Task(
-        lambda p: jnp.sqrt(p["x"] - 1.0), {"x": 1.5}, {"x": (0.0, 2.0)}, {"root": mbs.Minimise(lambda y: y)}
+        lambda p: jnp.sqrt(p["x"] - 1.0), {"x": 1.5}, {"x": (0.0, 2.0)}, {"root": mbs.Minimize(lambda y: y)}
     )
-    found = mbs.descend(task, steps=40, optimiser=optax.sgd(0.1))
+    found = mbs.descend(task, steps=40, optimizer=optax.sgd(0.1))
     assert len(found.history) > 3 and np.all(np.isfinite(found.history[:, 0]))
     assert found.best.objective == found.history[:, 0].min() < 0.02
 
@@ -200,7 +200,7 @@ def test_descent_of_another_task_has_its_own_best(tmp_path):
     make = lambda target: mbs.Task(
         lambda p: p["x"], {"x": 1.0}, {"x": (0.0, 9.0)}, {"g": mbs.Match(lambda x: x, target)}
     )
-    steps = {"steps": 60, "optimiser": optax.sgd(0.003)}  # each halves the way that is left
+    steps = {"steps": 60, "optimizer": optax.sgd(0.003)}  # each halves the way that is left
     first = mbs.descend(make(2.0), save=tmp_path / "file", **steps)
     np.testing.assert_allclose(first.best.x, 2.0, atol=1e-9)
     np.testing.assert_allclose(mbs.descend(make(5.0), resume=first, **steps).best.x, 5.0, atol=1e-9)
@@ -228,7 +228,7 @@ def test_change_of_contacts_during_a_descent_is_told():
     run = lambda p: mbs.kinematics(mech, {"push": lambda t: p["speed"] * t}, np.linspace(0.0, 1.0, 3), throw=False)
     task = mbs.Task(run, {"speed": 1.4}, {"speed": (1.0, 2.0)}, {"way": mbs.Match(lambda m: m["push"].q[-1], 1.9)})
     with pytest.warns(mbs.SequenceWarning, match="sequence of contacts changed at step"):
-        found = mbs.descend(task, steps=20, optimiser=optax.sgd(0.05))
+        found = mbs.descend(task, steps=20, optimizer=optax.sgd(0.05))
     assert len(found.jumps) == 1 and "changed at steps" in repr(found)
 
 
@@ -236,13 +236,13 @@ def test_goals_by_levels_and_front():
     """A circle of designs between two points: the front is known in closed form."""
     far = lambda a: lambda x: jnp.sum((x - jnp.asarray(a)) ** 2)
     task = mbs.Task(lambda p: p["x"], {"x": np.array([0.3, 0.7])}, {"x": (-3.0, 3.0)},
-                    {"left": mbs.Minimise(far([-1.0, 0.0])), "right": mbs.Minimise(far([1.0, 0.0]))})  # fmt: skip
+                    {"left": mbs.Minimize(far([-1.0, 0.0])), "right": mbs.Minimize(far([1.0, 0.0]))})  # fmt: skip
     front = mbs.pareto(task, "left", "right", count=6)
     left, right = front.costs.T
     np.testing.assert_allclose(np.sqrt(left) + np.sqrt(right), 2.0, atol=1e-4)
     np.testing.assert_allclose(right, np.linspace(4.0, 0.0, 6), atol=1e-4)
     shifted = mbs.Task(task.model, {"x": np.array([0.3, 0.7])}, {"x": (-3.0, 3.0)}, {
-        "left": mbs.Minimise(lambda x: 1 + far([-1.0, 0.0])(x)), "right": task.goals[1]})  # fmt: skip
+        "left": mbs.Minimize(lambda x: 1 + far([-1.0, 0.0])(x)), "right": task.goals[1]})  # fmt: skip
     first, second = mbs.levels(shifted, ["left", "right"], worsening=0.25)
     np.testing.assert_allclose(first.best.x, [-1.0, 0.0], atol=1e-5)
     np.testing.assert_allclose(second.best.x, [-0.5, 0.0], atol=1e-4)
@@ -252,7 +252,7 @@ def test_level_after_a_largest_number():
     """The limit on a largest number is one on each of them; against SLSQP."""
     rows = lambda x: jnp.array([x[0] + x[1] - 1, x[0] - x[1] - 1, x[0]])
     task = mbs.Task(lambda p: p["x"], {"x": np.zeros(2)}, {"x": (-3.0, 3.0)}, {
-        "most": mbs.Minimax(rows), "far": mbs.Minimise(lambda x: (x[0] - 2) ** 2 + (x[1] - 1) ** 2)})  # fmt: skip
+        "most": mbs.Minimax(rows), "far": mbs.Minimize(lambda x: (x[0] - 2) ** 2 + (x[1] - 1) ** 2)})  # fmt: skip
     first, second = mbs.levels(task, ["most", "far"])
     assert first.best.objective == pytest.approx(0.5, abs=1e-5) and second.best.met
     np.testing.assert_allclose(second.best.x, [0.525, 0.05], atol=1e-4)
@@ -302,8 +302,8 @@ def test_robust_design_of_the_clutch_costs_less():
         bounds=[(25, 30), (11, 12), (50, 51)] + [(-9, 0)] * 3,
         constraints={"type": "ineq", "fun": lambda x: np.log(2700e-6) - rejects(x)})  # fmt: skip
     np.testing.assert_allclose(np.log(best.cost), wanted.fun, atol=1e-5)
-    centred = mbs.robust(study, {"a": (27.0, 28.0)})
-    assert centred.cost is None and centred.rejects["phi"] < 0.99 * (4406.28e-6 + 2166.24e-6)
+    centered = mbs.robust(study, {"a": (27.0, 28.0)})
+    assert centered.cost is None and centered.rejects["phi"] < 0.99 * (4406.28e-6 + 2166.24e-6)
 
 
 P = {"a": 1.0, "b": 2.0}

@@ -353,9 +353,9 @@ def test_limits_that_are_never_broken_or_stationary_at_the_start():
         0
     ]
     unit = mbs.Normal(sigma=1.0)
-    dead_centre = form(lambda p: p["a"] ** 2 + 1e-3 * p["b"], 4.0, unit)
-    assert dead_centre.converged
-    np.testing.assert_allclose(dead_centre.beta, 2.0, atol=1e-3)
+    dead_center = form(lambda p: p["a"] ** 2 + 1e-3 * p["b"], 4.0, unit)
+    assert dead_center.converged
+    np.testing.assert_allclose(dead_center.beta, 2.0, atol=1e-3)
     saddle = form(lambda p: 0.1 * p["a"] + p["b"] ** 2, 1.0, unit)  # not at a = 10
     assert saddle.converged and saddle.beta < 1.01
     for never in (form(lambda p: 0 * p["a"] + 1.0, 2.0, unit), form(lambda p: p["a"] + p["b"], 3.0, mbs.Uniform(1.0))):

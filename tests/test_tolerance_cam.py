@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mbsjax._tolerance.evaluate import linearised
+from mbsjax._tolerance.evaluate import linearized
 from tests import notebook
 
 
@@ -17,7 +17,7 @@ def told():
     finds them is at hand: between tests, it may be forgotten."""
     names = notebook.told("tolerance_cam")
     study, steps = names["study"], STEP * np.eye(len(names["study"].names))
-    names["beside"], _ = linearised(study, np.asarray(study.mean) + np.concatenate([steps, -steps]))
+    names["beside"], _ = linearized(study, np.asarray(study.mean) + np.concatenate([steps, -steps]))
     return names
 
 

@@ -127,7 +127,7 @@ def slider_crank(p: dict) -> mbs.Mechanism:
 
 
 def eccentric_follower(p: dict) -> mbs.Mechanism:
-    """The cam's centre is at E above the shaft where the drive is zero, and the roller moves up and down at x = o."""
+    """The cam's center is at E above the shaft where the drive is zero, and the roller moves up and down at x = o."""
     return mbs.Mechanism(
         [
             mbs.Body("cam", profiles={"rim": mbs.eccentric(p["R"], p["E"], jnp.pi / 2)}),

@@ -113,13 +113,13 @@ def test_events_are_frames_of_their_own_with_their_contacts(sol):
     events, said = data["events"], sol.events.list(sol.mech)
     assert [e["text"] for e in events] == [str(e) for e in said]
     assert [t[e["frame"]] for e in events] == [e.t for e in said]
-    # wherever the cam and the roller touch, the place is as far from the roller's centre as it is large
+    # wherever the cam and the roller touch, the place is as far from the roller's center as it is large
     (contact,) = data["contacts"]
     on, force = numbers(contact["on"]) > 0, numbers(contact["force"])
     point, normal = (np.stack([numbers(x) for x in contact[k]], 1) for k in ("point", "normal"))
-    centre = poses(data, "follower")[:, :2]
+    center = poses(data, "follower")[:, :2]
     touching = on | np.isin(t, [e.t for e in said if e.kind in ("impact", "released")])
-    np.testing.assert_allclose((point + CAM["r"] * normal)[touching], centre[touching], atol=2e-5)
+    np.testing.assert_allclose((point + CAM["r"] * normal)[touching], center[touching], atol=2e-5)
     assert touching.sum() > on.sum() > 0 and (force[~on] == 0).all()
     gap = numbers(panel(data, "C23: gap")["lines"][0]["y"])
     assert np.abs(gap[touching]).max() < 1e-6 and gap.max() > 1.0
@@ -262,7 +262,7 @@ def state(page) -> dict:
 
 
 def pixel(page, xy) -> tuple[int, ...]:
-    """The colour of the stage at a place in CSS pixels."""
+    """The color of the stage at a place in CSS pixels."""
     script = """([x, y]) => { const c = document.getElementById("stage"), k = c.width / c.clientWidth;
         return [...c.getContext("2d").getImageData(Math.round(x * k), Math.round(y * k), 1, 1).data] }"""
     return tuple(page.evaluate(script, [float(v) for v in xy]))
@@ -281,8 +281,8 @@ def on_screen(page, p) -> np.ndarray:
     return np.array([width / 2 + right @ d, height / 2 - up @ d])
 
 
-def colour(page, body: str, what: str) -> tuple[int, ...]:
-    text = page.evaluate("([body, what]) => mbsjax.colour(body)[what]", [body, what])
+def color(page, body: str, what: str) -> tuple[int, ...]:
+    text = page.evaluate("([body, what]) => mbsjax.color(body)[what]", [body, what])
     return (*bytes.fromhex(text[1:]), 255)
 
 
@@ -350,10 +350,10 @@ def test_the_picture_is_the_state(visit, sol):
         corner = 0.97 * np.array([-CAM["l"], CAM["w"]])  # just inside of the far corner of the cam, and just outside
         turned = np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]) @ corner
         inside, outside = on_screen(page, turned), on_screen(page, turned / 0.97**2)
-        assert pixel(page, roller) == colour(page, "follower", "fill")
-        assert pixel(page, inside) == colour(page, "cam", "fill") != pixel(page, outside)
+        assert pixel(page, roller) == color(page, "follower", "fill")
+        assert pixel(page, inside) == color(page, "cam", "fill") != pixel(page, outside)
         places[i] = inside
-    assert pixel(page, places[row[0]]) != colour(page, "cam", "fill")  # it has gone from there
+    assert pixel(page, places[row[0]]) != color(page, "cam", "fill")  # it has gone from there
     assert state(page)["active"] == ["C23"]
     flying = np.flatnonzero(np.asarray(sol["C23"].gap) > 0.5)[0]
     page.evaluate(f"mbsjax.jump({float(sol.ts[flying])!r})")

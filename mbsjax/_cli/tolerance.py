@@ -29,14 +29,14 @@ def tolerance(
     Example:
       mbsjax tolerance four_bar.toml -n 4096
     """
-    from .._tolerance.report import tolerance as analyse
+    from .._tolerance.report import tolerance as analyze
 
     model = load_model(file, changes)
     results_folder(output, file, "tolerance", overwrite)
     with working("the nominal mechanism"):
         study = model.study()
     with working("tolerances"):
-        report = analyse(study, samples=samples, seed=seed, second=second, worst=worst)
+        report = analyze(study, samples=samples, seed=seed, second=second, worst=worst)
     folder = results_folder(output, file, "tolerance", overwrite, make=True)
     for table in report.tables:
         show(table)

@@ -33,7 +33,7 @@ class Equilibrium(AbstractPosition):
     - `stiffness`: the eigenvalues of the second derivative of the potential energy in the freedoms that are left
         (lengths in parts of the mechanism's size), smallest first; infinite where there are fewer freedoms.
     - `stable`: whether all of them are positive.
-    - `residual`: the largest generalised force that is left.
+    - `residual`: the largest generalized force that is left.
     - `steps`: how many Newton steps it took.
     - `result`: a member of [`mbsjax.RESULTS`][].
     """
@@ -75,7 +75,7 @@ def equilibrium(
 ) -> Equilibrium:
     """Where a mechanism rests under its forces: a minimum of its potential energy, near the estimate.
 
-    Newton's method on the generalised forces, turned downhill where the energy is not convex, so that it ends in stable
+    Newton's method on the generalized forces, turned downhill where the energy is not convex, so that it ends in stable
     positions; from a position where all forces vanish it does not move, and `stable` tells. Contacts close on the way
     where bodies meet, and open where they would have to pull.
 

@@ -19,7 +19,7 @@ from .._numerics.groups import SE2, SE3, AbstractPose, cross, wide
 
 class AbstractInertia(eqx.Module):
     """Of many bodies, or of what hangs on many freedoms: mass, first and second moments about the origin; in the
-    bodies' own frames, their centres and the second moments about these."""
+    bodies' own frames, their centers and the second moments about these."""
 
     mass: AbstractVar[Array]
     moment: AbstractVar[Array]

@@ -62,7 +62,7 @@ class Instant(NamedTuple):
     p_dot: Array
     q_dot: Array
     drive: Array  # what the drivers of coordinates push with
-    scale: Array  # a typical generalised force, scaled as an energy
+    scale: Array  # a typical generalized force, scaled as an energy
 
 
 class Plant(eqx.Module):

@@ -202,7 +202,7 @@ def _sides(problem: Problem, ts: Array, q: Array, v: Array, a: Array, parts: Arr
         (q0, v0, a0), (q1, v1, a1) = ([y * h**k for k, y in enumerate(end)] for end in ends)
         near = lambda x, q, v, a: (1 - x) ** 3 * (q + x * (3 * q + v) + x**2 * (6 * q + 3 * v + a / 2))
         q = near(x, q0, v0, a0) + near(1 - x, q1, -v1, a1)
-        (_, J0, _), (_, J, _) = problem.linearise(q0, t), problem.linearise(q, t + x * h)
+        (_, J0, _), (_, J, _) = problem.linearize(q0, t), problem.linearize(q, t + x * h)
         free = jnp.eye(J.shape[1]) - jnp.linalg.pinv(J0, rtol=1e-9) @ J0
         return jnp.linalg.slogdet(J0.T @ J + free)[0]
 

@@ -235,7 +235,7 @@ class Model:
 
     def _measured(self, reader: Reader, given: Any, path: tuple[str, ...], kinds: dict, numbers: tuple) -> Any:
         """A goal or a condition."""
-        table = reader.table(given, path)
+        table = reader.by_new_names(dict(reader.table(given, path)))
         reader.only(table, (*("type",) * (len(kinds) > 1), "measure", *numbers), path)
         kind = table.get("type", next(iter(kinds)))
         if kind not in kinds:

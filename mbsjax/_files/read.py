@@ -11,11 +11,12 @@ from jaxtyping import Array
 
 from .._model.force.base import Moment
 from .._model.mechanism import Mechanism
+from .._programs.deprecated import warn_renamed
 from .._programs.precision import as_float, is_concrete
 from ..frames import at
 from .formula import CONSTANTS, Formula, known_number, names, parse, value
 from .lines import Path, line_of
-from .words import FRAMES, LISTS, PARTS, TEXTS, VARIABLES, WORDS, keys
+from .words import FRAMES, LISTS, PARTS, RENAMED, TEXTS, VARIABLES, WORDS, keys
 
 
 MOST = 5000  # numbers in one array, elements in one profile, members of one table
@@ -105,9 +106,20 @@ class Reader:
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
                 raise self.wrong(f"the key {key!r} has no meaning here; {hint}", (*path, key))
 
+    def by_new_names(self, table: dict) -> dict:
+        """A table whose keys and type may have old names, which warn."""
+        for old, new in RENAMED.items():
+            if old in table and new not in table:
+                table[new] = table.pop(old)
+                warn_renamed(f"the key {old!r} of model files", repr(new))
+            if table.get("type") == old:
+                table["type"] = new
+                warn_renamed(f"the type {old!r} of model files", repr(new))
+        return table
+
     def made(self, group: str, given: Any, path: Path, *, kind: str | None = None, **more: Any) -> Any:
         """The part that a table describes."""
-        table = dict(self.table(given, path))
+        table = self.by_new_names(dict(self.table(given, path)))
         if kind is None:
             kind = table.pop("type", None)
             if not isinstance(kind, str) or kind not in WORDS[group]:

@@ -8,7 +8,7 @@ from jaxtyping import Array
 
 from .._events.trigger import Trigger
 from .._programs.precision import is_concrete, numpy_of
-from .._synthesis.goal import Match, Minimax, Minimise
+from .._synthesis.goal import Match, Minimax, Minimize
 from .formula import Formula
 from .measures import Measure
 from .read import Reader, Watch
@@ -24,7 +24,7 @@ SIMULATE = (
 )  # fmt: skip
 SYNTHESIS = ("of", "variables", "goals", "conditions", "angles", "exact", "starts", "seed", "draw")
 SOLVERS = {"tsit5": "Tsit5", "dopri8": "Dopri8", "kvaerno5": "Kvaerno5"}  # as diffrax calls them
-GOALS = {"match": Match, "minimax": Minimax, "minimise": Minimise}
+GOALS = {"match": Match, "minimax": Minimax, "minimize": Minimize}
 
 
 def needed_table(reader: Reader, outer: dict, name: str, path: tuple[str, ...] = ()) -> dict[str, Any]:

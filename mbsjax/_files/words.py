@@ -38,7 +38,7 @@ from .._model.profile.followers import CamCurve, FlatFace, Knife, Oscillating, R
 from .._model.profile.free_laws import PolynomialLaw, SplineLaw
 from .._model.profile.geneva import geneva
 from .._model.profile.involute import Involute, involute_flank, involute_gear
-from .._model.profile.motion_laws import Dwell, Fall, Programme, Rise
+from .._model.profile.motion_laws import Dwell, Fall, Program, Rise
 from .._model.profile.profile import Profile
 from .._model.profile.ratchet import pawl, ratchet_wheel
 from .._model.profile.shapes import bore, disc, eccentric, from_table, polygon, slot
@@ -62,8 +62,8 @@ def _offset(*given: Any, **more: Any) -> Offset:
     return found
 
 
-def _cam(programme: Any, follower: Any, base_radius: Any) -> Profile:
-    return Cam(Programme(programme), follower, base_radius).profile()
+def _cam(program: Any, follower: Any, base_radius: Any) -> Profile:
+    return Cam(Program(program), follower, base_radius).profile()
 
 
 def _cam_follower(follower: Any) -> Profile:
@@ -155,10 +155,12 @@ WORDS: dict[str, dict[str, Callable]] = {
     },
 }
 
+RENAMED = {"minimise": "minimize", "programme": "program"}  # keys and types, the old name first
+
 # how a key is read, unless it is a number, a row of them, or a formula: by its name, of any constructor
 TEXTS = ("body_a", "body_b", "body", "axis_body", "profile_a", "profile_b", "hold", "moves", "acts", "fixed_in", "kind")
 PARTS = {"follower": "follower", "tip": "tip", "element": "element"}  # a table of that group
-LISTS = {"elements": "element", "programme": "segment"}  # an array of such tables
+LISTS = {"elements": "element", "program": "segment"}  # an array of such tables
 FRAMES = ("frame_a", "frame_b", "frame")
 # what may be a function: of which variables
 VARIABLES = {

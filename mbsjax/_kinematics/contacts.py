@@ -180,7 +180,7 @@ def lifted(X: AbstractPose, p: Float[Array, "2"]) -> Float[Array, " dim"]:
 
 
 def _next(shape: Outline, allowed: tuple[int, ...], e: Array, way: Array) -> Array:
-    on = shape.neighbour(jnp.maximum(e, 0), way)
+    on = shape.neighbor(jnp.maximum(e, 0), way)
     inside = jnp.asarray(np.isin(np.arange(shape.count), allowed))[jnp.maximum(on, 0)]
     return jnp.where(inside & (on >= 0) & (e >= 0), on, -1)
 

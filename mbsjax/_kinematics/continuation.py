@@ -100,7 +100,7 @@ def _begin(run: Run, q: Array, closed: Array) -> State:
 def _newton(problem: Problem, q: Array, rotations: Rotations, t: Array) -> tuple[Array, Array, Array, Array]:
     """The correction of the position, the velocity, and the Jacobian there, as far as it can be singular; and what the
     correction leaves of the residual: beyond a lock-up no move would close the loops, however small it is."""
-    r, J, in_time = problem.linearise(q, t, rotations)
+    r, J, in_time = problem.linearize(q, t, rotations)
     both = -solve_singletons_last(J, jnp.stack([r, in_time], 1), problem.singletons)
     speeds = problem.speeds(t) * (1.0 if problem.mode is None else problem.mode.clock)
     left = jnp.max(jnp.abs(r + product(J, both)[:, 0]), 0, initial=0.0)

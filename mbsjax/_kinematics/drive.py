@@ -133,7 +133,7 @@ class Problem(eqx.Module):
         """What the loops, gauges and contacts lack, scaled."""
         return equations.residual(self.system, self.place(q, t), self.targets(t), self.mode, afar) / self.row_sizes
 
-    def linearise(
+    def linearize(
         self,
         q: Float[Array, "nq *lanes"],
         t: Float[Array, "*lanes"],
@@ -143,7 +143,7 @@ class Problem(eqx.Module):
         """The residual, its derivative in the unknowns, and its derivative in time. Where `rotations` are given,
         q is one that was put in place."""
         q = self.place(q, t) if rotations is None else q
-        r, J = equations.linearise(self.system, q, self.targets(t), self.mode, rotations, afar)
+        r, J = equations.linearize(self.system, q, self.targets(t), self.mode, rotations, afar)
         in_time = jnp.zeros_like(r)
         if self.columns:
             in_time = jnp.sum(pick(J, np.array(self.columns), 1) * self.speeds(t)[None], 1)
@@ -263,7 +263,7 @@ def _root_jvp(primals, tangents):
     r_dot, driven_dot = (
         _slope(f, (problem, t), (problem_dot, t_dot)) for f in (lambda p, s: p.residual(q, s), Problem.prescribed)
     )
-    _, J, _ = problem.linearise(q, t)
+    _, J, _ = problem.linearize(q, t)
     y_dot = -least_squares(J, refine=1)(r_dot[:, None])[:, 0]
     d_dot = problem.spread(y_dot, driven_dot)
     return q, jax.jvp(lambda d: problem.system.retract(q, d), (jnp.zeros_like(d_dot),), (d_dot,))[1]
@@ -291,7 +291,7 @@ def _lock_time_jvp(primals, tangents):
     problem, q, t = primals
     stopped = jnp.isfinite(t)
     now = jnp.where(stopped, t, 0.0)
-    _, J, in_time = frozen(problem.linearise(q, now))
+    _, J, in_time = frozen(problem.linearize(q, now))
     rush = least_squares(J)(-in_time[:, None])  # velocities, which grow along the null vector of J
     beta = J @ jnp.linalg.solve(J.T @ J, rush[:, 0])
     r_dot = _slope(lambda p: p.residual(q, now), (problem,), (tangents[0],))

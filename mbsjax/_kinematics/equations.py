@@ -43,7 +43,7 @@ def residual(
     return jnp.concatenate(rows) if rows else jnp.zeros((0, *q.shape[1:]))
 
 
-def linearise(
+def linearize(
     system: System,
     q: Float[Array, "nq *lanes"],
     targets: Targets = (),

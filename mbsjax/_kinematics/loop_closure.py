@@ -132,7 +132,7 @@ def levenberg_marquardt(
     def step(state):
         """Judges a trial position, and sets out for the next."""
         q, r, J, trial, factor, k, _ = state
-        r_new, J_new, _ = problem.on_closest_pairs(trial).linearise(trial, t, afar=True)
+        r_new, J_new, _ = problem.on_closest_pairs(trial).linearize(trial, t, afar=True)
         J_new = J_new * free
         better = ~(jnp.sum(r_new * r_new) >= jnp.sum(r * r))
         q, r, J = (jnp.where(better, new, old) for new, old in ((trial, q), (r_new, r), (J_new, J)))

@@ -14,7 +14,7 @@ from .._programs.precision import is_concrete
 from .._programs.reprs import by_fields
 from .._programs.trees import once
 from .drive import Problem, problem as make_problem
-from .equations import linearise
+from .equations import linearize
 from .loop_closure import close_loops, guess, levenberg_marquardt, with_closed_contacts
 
 
@@ -44,7 +44,7 @@ class Mobility(NamedTuple):
     - `rank`, `equations`: of the Jacobian of all loops and held gauges.
     - `redundant`: names of equations that follow from the others.
     - `independent`: names of a set of independent coordinates.
-    - `isolated`: whether the rank is lower here than in the neighbourhood, by how much: a singular position.
+    - `isolated`: whether the rank is lower here than in the neighborhood, by how much: a singular position.
     """
 
     counted: int
@@ -79,7 +79,7 @@ def partition(mech: Mechanism, q: Float[Array, " nq"]) -> Partition:
 def mobility(mech: Mechanism, q: Float[Array, " nq"] | None = None, *, active: Iterable[str] | None = None) -> Mobility:
     """Degrees of freedom of a mechanism, counted and by rank, at an assembled position `q`.
 
-    Without `q`, the position assembled from the joints' own estimates. The neighbourhood is looked at as
+    Without `q`, the position assembled from the joints' own estimates. The neighborhood is looked at as
     well, so that a singular position is told from a redundant equation (Haug 4.6). `active` names the contacts that are
     taken as active, on the elements that are closest; by default those that are active from the start.
 
@@ -136,7 +136,7 @@ def driver_fault(
         if not bool(free):
             return ""  # the mechanism itself does not close; that is told elsewhere
     look = lambda q: _driver_fault(mech, kinematic, problem, q, closed, t, positions)
-    # a singular position may look like a fault: what counts is the neighbourhood
+    # a singular position may look like a fault: what counts is the neighborhood
     return look(q) and look(_generic(kinematic, q, t))
 
 
@@ -201,19 +201,19 @@ def _moves(mech: Mechanism, allowed: np.ndarray, kept: list[np.ndarray], coordin
 
 
 def _echelon(problem: Problem, q: Array) -> Echelon:
-    return echelon(problem.on_closest_pairs(q).linearise(q, jnp.zeros(()))[1])
+    return echelon(problem.on_closest_pairs(q).linearize(q, jnp.zeros(()))[1])
 
 
 @once
 def _jacobian(problem: Problem, q: Array, t: Array) -> Array:
     """The Jacobian of all loops and all gauges that have a value or a driver, in all freedoms; scaled."""
-    _, J = linearise(problem.system, q, problem.targets(t))
+    _, J = linearize(problem.system, q, problem.targets(t))
     return J * problem.system.column_sizes() / problem.row_sizes[:, None]
 
 
 @once
 def _unknown_jacobian(problem: Problem, q: Array, t: Array) -> Array:
-    return problem.linearise(q, t)[1]
+    return problem.linearize(q, t)[1]
 
 
 @once
@@ -225,7 +225,7 @@ def _search(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array, 
 def _generic(problem: Problem, q: Array, t: Array) -> Array:
     """An assembled position next to q: a random direction that the loops allow, and the coordinate that moves most
     along it held, so that a singular q does not draw it back."""
-    _, J, _ = problem.linearise(q, t)
+    _, J, _ = problem.linearize(q, t)
     if J.shape[1] == 0:
         return q
     push = jax.random.normal(jax.random.key(0), (J.shape[1],))

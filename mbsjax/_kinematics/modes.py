@@ -25,7 +25,7 @@ def at_rest(problem: Problem, contacts: tuple[int, ...]) -> Mode:
 def start_mode(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]) -> tuple[Mode, Bool[Array, ""]]:
     """The mode of a mechanism with n freedoms beyond its drivers, and whether the active contacts can be active
     together. Coordinates of the tree rest, as many as are independent."""
-    _, J, _ = problem.with_mode(None).linearise(q, t)
+    _, J, _ = problem.with_mode(None).linearize(q, t)
     plan, unknown = problem.system.layout, problem.unknown
     of_tree = np.isin(plan.owner[unknown], plan.topology.tree) & (np.array(plan.slots)[unknown] >= 0)
     wanted = np.isin(unknown, plan.moves)
@@ -56,7 +56,7 @@ def slopes(problem: Problem, q: Array) -> Float[Array, "c nv"]:
 
 def influence(problem: Problem, q: Array, t: Array) -> Float[Array, "nv n"]:
     """How all freedoms move when a resting coordinate does, or the gap of the contact that took it opens."""
-    _, J, _ = problem.linearise(q, t)
+    _, J, _ = problem.linearize(q, t)
     assert problem.mode is not None
     n = problem.mode.owner.shape[0]
     return jax.vmap(problem.spread, 1, 1)(least_squares(J)(jnp.eye(J.shape[0])[:, J.shape[0] - n :]))

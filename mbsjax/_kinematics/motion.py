@@ -311,7 +311,7 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
 
 
 def _branch(problem: Problem, q: Array, t: Array) -> Array:
-    _, J, _ = problem.linearise(q, t)
+    _, J, _ = problem.linearize(q, t)
     if J.shape[0] != J.shape[1] or J.shape[0] == 0:
         return jnp.zeros((), int)
     return jnp.sign(determinant(J)).astype(int)
@@ -328,7 +328,7 @@ def _elements(mode: Mode, contact: Array) -> Array:
 
 def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
     """Velocities and accelerations of all freedoms, and the residual (Haug 3.6)."""
-    r, J, in_time = problem.linearise(q, t)
+    r, J, in_time = problem.linearize(q, t)
     _, driven_v, driven_a = derivatives_at_zero(lambda s: problem.prescribed(t + s))
     solve = least_squares(J, refine=1)
     v = problem.spread(-solve(in_time[:, None])[:, 0], driven_v)

@@ -61,7 +61,7 @@ def _replay(
 
         def guard(x: Array) -> Array:
             now, q, then = at(x)
-            _, J, in_time = now.linearise(q, then)
+            _, J, in_time = now.linearize(q, then)
             v = now.spread(-least_squares(J, refine=1)(in_time[:, None])[:, 0], now.speeds(then) * mode.clock)
             return guards(now, q, v, span)[0][jnp.maximum(row.guard, 0)]
 

@@ -73,7 +73,7 @@ def overlapping(near: ClosestPair, size: Float[Array, ""], held: Bool[Array, " c
 
 def _check_pair(contact: Contact, profiles: tuple[Profile, Profile], places: list[tuple[int, float]]) -> None:
     def kinds(profile: Profile, e: int, s: float) -> set[str]:
-        """What is touched: at the end of an element, also its neighbour."""
+        """What is touched: at the end of an element, also its neighbor."""
         n = len(profile.kinds)
         ends = [e - 1] * (s < 1e-7) + [e + 1] * (s > 1 - 1e-7)
         return {profile.kinds[i % n] for i in (e, *ends) if profile.closed or 0 <= i < n}

@@ -23,8 +23,8 @@ class Body(eqx.Module):
 
     - `name`: how joints and results call it.
     - `mass`: may be zero, for a link whose inertia is neglected.
-    - `center`: the centre of mass in the body's frame, two or three numbers.
-    - `inertia`: about the centre of mass, along the body's axes: one number (about z, for planar
+    - `center`: the center of mass in the body's frame, two or three numbers.
+    - `inertia`: about the center of mass, along the body's axes: one number (about z, for planar
         mechanisms), three (Ixx, Iyy, Izz), six (then Ixy, Iyz, Izx, with the sign of a tensor's
         entries: Ixy = -integral of x y dm), or a 3x3 tensor.
     - `points`: points of interest by name.
@@ -60,7 +60,7 @@ class Body(eqx.Module):
         self.mass = as_float(mass, f"the mass of body {name!r}")
         if is_concrete(self.mass) and not np.asarray(self.mass) >= 0:
             raise ValueError(f"the mass of body {name!r} must not be negative, got {mass!r}")
-        self.center = point3(center, f"the centre of body {name!r}")
+        self.center = point3(center, f"the center of body {name!r}")
         self.inertia = _inertia(inertia, name)
         self.points = {key: _point(p, f"point {key!r} of body {name!r}") for key, p in (points or {}).items()}
         self.profiles = dict(profiles or {})
@@ -85,9 +85,9 @@ def inertia_matrix(body: Body) -> Float[Array, "4 4"]:
         [0.6, 0.0, 0.0, 2.0]
     """
     c, m = body.center, body.mass
-    about_centre = jnp.trace(body.inertia) / 2 * jnp.eye(3) - body.inertia
+    about_center = jnp.trace(body.inertia) / 2 * jnp.eye(3) - body.inertia
     first = m * c
-    return jnp.block([[about_centre + m * jnp.outer(c, c), first[:, None]], [first[None], m[None, None]]])
+    return jnp.block([[about_center + m * jnp.outer(c, c), first[:, None]], [first[None], m[None, None]]])
 
 
 def _point(given: Any, what: str) -> Array:

@@ -1,4 +1,4 @@
-"""Cam design: what follows from a programme, a follower and a base circle."""
+"""Cam design: what follows from a program, a follower and a base circle."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._programs.custom_types import Numbers
+from .._programs.deprecated import renamed_arguments, warn_renamed
 from .._programs.precision import as_float, is_concrete
 from .._programs.reprs import by_fields
 from .._programs.trees import once
@@ -24,7 +25,7 @@ from .profile.followers import (
     course_at,
     turned,
 )
-from .profile.motion_laws import SVAJ, Peak, Programme, peak, slope
+from .profile.motion_laws import SVAJ, Peak, Program, peak, slope
 from .profile.profile import Profile
 from .profile.shapes import direction
 
@@ -34,9 +35,9 @@ class CamTable(NamedTuple):
 
     - `lift`, `velocity`, `acceleration`, `jerk`: of the follower.
     - `pressure_angle`: between the normal of the cam and the motion of the follower's contact point, or of the
-        roller's centre; positive where the cam pushes the follower aside as in a rise.
+        roller's center; positive where the cam pushes the follower aside as in a rise.
     - `radius`: of curvature of the cam's profile, negative where it is hollow, infinite where it is straight.
-    - `pitch_radius`: the same of the path of a roller's centre or a knife's edge; `None` for flat faces.
+    - `pitch_radius`: the same of the path of a roller's center or a knife's edge; `None` for flat faces.
     - `excursion`: of the contact from the middle of a flat face; `None` for others.
     - `contact`: where the contact is, in the fixed frame.
     """
@@ -58,7 +59,7 @@ class CamExtremes(NamedTuple):
     """Where a cam is at its limits: [`Peak`][mbsjax._profile.laws.Peak]s with a cam angle `at` and a `value`.
 
     - `pressure_angle`: the largest in absolute value.
-    - `pitch_curvature`: the largest of the path of a roller's centre or a knife's edge; its inverse is the least convex
+    - `pitch_curvature`: the largest of the path of a roller's center or a knife's edge; its inverse is the least convex
         radius. `None` for flat faces.
     - `radius`: the least radius of curvature of the profile under a flat face; `None` for others.
     - `excursion`: the largest on a flat face in absolute value; `None` for others.
@@ -89,16 +90,16 @@ class Cam(eqx.Module):
 
     **Arguments:**
 
-    - `programme`: the lift over the cam angle.
+    - `program`: the lift over the cam angle.
     - `follower`: [`mbsjax.Translating`][] or [`mbsjax.Oscillating`][].
-    - `base_radius`: of the base circle, the cam itself at lift 0. The prime circle, on which the centre of a roller is
+    - `base_radius`: of the base circle, the cam itself at lift 0. The prime circle, on which the center of a roller is
         then, is larger by the roller's radius.
 
     !!! Example
 
         >>> import mbsjax as mbs
         >>> quarter = jnp.pi / 2
-        >>> lift = mbs.Programme(
+        >>> lift = mbs.Program(
         ...     [mbs.Rise("cycloidal", quarter, 20.0), mbs.Dwell(quarter), mbs.Fall("cycloidal", 2 * quarter, 20.0)]
         ... )
         >>> cam = mbs.Cam(lift, mbs.Translating(mbs.Roller(10.0)), base_radius=20.0)
@@ -109,14 +110,20 @@ class Cam(eqx.Module):
         Profile(camcurve arc camcurve, closed)
     """
 
-    programme: Programme
+    program: Program
     follower: AbstractFollower
     base_radius: Float[Array, ""]
 
-    def __init__(self, programme: Programme, follower: AbstractFollower, base_radius: Any):
-        self.programme, self.follower = programme, follower
+    @renamed_arguments(programme="program")
+    def __init__(self, program: Program, follower: AbstractFollower, base_radius: Any):
+        self.program, self.follower = program, follower
         self.base_radius = positive(base_radius, "the base radius of a cam")
         follower.home(self.base_radius)  # complains
+
+    @property
+    def programme(self) -> Program:
+        warn_renamed("`cam.programme`", "`cam.program`")
+        return self.program
 
     def __call__(self, theta: Numbers, speed: Numbers = 1.0) -> CamTable:
         """The cam at these angles. Derivatives are per radian, or at a speed of the cam in radians per unit of time.
@@ -124,7 +131,7 @@ class Cam(eqx.Module):
         !!! Example
 
             >>> import mbsjax as mbs
-            >>> lift = mbs.Programme([mbs.Rise("harmonic", jnp.pi, 2.0), mbs.Fall("harmonic", jnp.pi, 2.0)])
+            >>> lift = mbs.Program([mbs.Rise("harmonic", jnp.pi, 2.0), mbs.Fall("harmonic", jnp.pi, 2.0)])
             >>> table = mbs.Cam(lift, mbs.Translating(mbs.FlatFace(1.5)), 3.0)(jnp.linspace(0.0, 2 * jnp.pi, 5))
             >>> table.radius.round(9).tolist(), table.excursion.round(9).tolist()  # an eccentric disc
             ([4.0, 4.0, 4.0, 4.0, 4.0], [0.0, 1.0, 0.0, -1.0, 0.0])
@@ -133,23 +140,23 @@ class Cam(eqx.Module):
 
     def svaj(self, theta: Numbers, speed: Numbers = 1.0) -> SVAJ:
         """Lift, velocity, acceleration and jerk of the follower."""
-        return self.programme.svaj(theta, speed)
+        return self.program.svaj(theta, speed)
 
     def frame(self, theta: Numbers) -> PlanarFrame:
         """Where the follower's own frame is in the fixed one, at these cam angles."""
-        y = self.follower.home(self.base_radius) + self.programme(theta)
+        y = self.follower.home(self.base_radius) + self.program(theta)
         return self.follower.frame(y)
 
     def profile(self) -> Profile:
         """The cam's profile, in the frame that turns with it: one element for each segment, the last one first, since
         its coordinate runs counter-clockwise, against the order in which the follower meets it. Smooth if the
-        velocity of the programme is.
+        velocity of the program is.
         """
         if is_concrete(self):
             for warning in self.warnings():
                 if warning.kind in ("undercut", "convexity", "velocity"):
                     raise ValueError(f"there is no such cam: {warning}")
-        return Profile.chain(cam_elements(self.programme, self.follower, self.base_radius), smooth=True)
+        return Profile.chain(cam_elements(self.program, self.follower, self.base_radius), smooth=True)
 
     def follower_profile(self) -> Profile:
         """The outline of the follower's tip in the follower's own frame: a circle, a line, or a point."""
@@ -163,7 +170,7 @@ class Cam(eqx.Module):
         """What is wrong with the cam.
 
         - `"velocity"`: the velocity jumps where two segments meet, and the profile has a corner.
-        - `"undercut"`: the roller is too large: the path of its centre is curved more sharply than itself, and the cam
+        - `"undercut"`: the roller is too large: the path of its center is curved more sharply than itself, and the cam
             made with it would not lead it along.
         - `"convexity"`: the profile would have to be hollow, or turn back on itself, and a flat face cannot follow.
         - `"face"`: the contact leaves the flat face.
@@ -178,30 +185,31 @@ class Cam(eqx.Module):
     __repr__ = by_fields
 
 
-def least_base_radius(programme: Programme, follower: AbstractFollower, *, pressure_angle: Any = np.pi / 6) -> Peak:
+@renamed_arguments(programme="program")
+def least_base_radius(program: Program, follower: AbstractFollower, *, pressure_angle: Any = np.pi / 6) -> Peak:
     """The smallest base circle of a cam with a translating follower, and the cam angle that decides: with a roller or
     a knife edge by a limit of the pressure angle, with a flat face by the convexity of the cam.
 
     !!! Example
 
         >>> import mbsjax as mbs
-        >>> lift = mbs.Programme([mbs.Rise("harmonic", jnp.pi / 2, 20.0), mbs.Fall("harmonic", 3 * jnp.pi / 2, 20.0)])
+        >>> lift = mbs.Program([mbs.Rise("harmonic", jnp.pi / 2, 20.0), mbs.Fall("harmonic", 3 * jnp.pi / 2, 20.0)])
         >>> round(mbs.least_base_radius(lift, mbs.Translating(mbs.FlatFace(20.0))).value.item(), 6)
         20.0
     """
     if not isinstance(follower, Translating):
         raise ValueError("the least base radius has a closed form only for translating followers")
-    return _least_base_radius(programme, follower, positive(pressure_angle, "the limit of the pressure angle"))
+    return _least_base_radius(program, follower, positive(pressure_angle, "the limit of the pressure angle"))
 
 
 @once
-def _least_base_radius(programme: Programme, follower: Translating, limit: Float[Array, ""]) -> Peak:
+def _least_base_radius(program: Program, follower: Translating, limit: Float[Array, ""]) -> Peak:
     rounding, e = follower.tip.rounding(), follower.offset
 
     def needed(s: Array, v: Array, a: Array) -> list[Array]:
         return [-(s + a) if rounding is None else jnp.abs(v - e) / jnp.tan(limit) - s]
 
-    ((at, y),) = _over_segments(programme, needed)
+    ((at, y),) = _over_segments(program, needed)
     return Peak(at, y if rounding is None else jnp.sqrt(y**2 + e**2) - rounding)
 
 
@@ -235,7 +243,7 @@ def _spot(cam: Cam, s: Float[Array, ""], v: Float[Array, ""], a: Float[Array, ""
 
 @once
 def _table(cam: Cam, theta: Float[Array, "*n"], speed: Float[Array, ""]) -> CamTable:
-    motion = cam.programme.svaj(theta)
+    motion = cam.program.svaj(theta)
     spot = jax.vmap(lambda s, v, a: _spot(cam, s, v, a))(*(x.reshape(-1) for x in motion[:3]))
     spot = jax.tree_util.tree_map(lambda x: x.reshape(theta.shape + x.shape[1:]), spot)
     pitch = None if spot.pitch_curvature is None else 1 / spot.pitch_curvature
@@ -243,15 +251,15 @@ def _table(cam: Cam, theta: Float[Array, "*n"], speed: Float[Array, ""]) -> CamT
     return CamTable(s, v, a, j, spot.pressure_angle, spot.radius, pitch, spot.excursion, spot.contact)
 
 
-def _over_segments(programme: Programme, f: Callable) -> list[Peak]:
+def _over_segments(program: Program, f: Callable) -> list[Peak]:
     """The largest value over a turn, where segments meet on both sides, of each of a list f(s, v, a)."""
-    angles = jnp.stack([s.angle for s in programme.segments])
+    angles = jnp.stack([s.angle for s in program.segments])
 
     def one(k: Array, start: Array, angle: Array) -> Peak:
-        lift = lambda t: programme.on(k, t)
+        lift = lambda t: program.on(k, t)
         return peak(lambda t: f(lift(t), *velocity_and_acceleration(lift, t, jnp.ones_like(t))), start, start + angle)
 
-    peaks = jax.vmap(one)(jnp.arange(len(angles)), programme.starts, angles)
+    peaks = jax.vmap(one)(jnp.arange(len(angles)), program.starts, angles)
     best = jnp.argmax(peaks.value, 0)
     return [Peak(peaks.at[k, i], peaks.value[k, i]) for i, k in enumerate(best)]
 
@@ -266,34 +274,34 @@ def _extremes(cam: Cam) -> CamExtremes:
         assert spot.excursion is not None
         return [pressure, -spot.radius, jnp.abs(spot.excursion)]
 
-    pressure, *others = _over_segments(cam.programme, wanted)
+    pressure, *others = _over_segments(cam.program, wanted)
     if len(others) == 1:
         return CamExtremes(pressure, others[0], None, None)
     return CamExtremes(pressure, None, Peak(others[0].at, -others[0].value), others[1])
 
 
 @once
-def _velocities(programme: Programme) -> tuple[Array, Array]:
+def _velocities(program: Program) -> tuple[Array, Array]:
     """Of the lift at the start of each segment and at the end of the one before."""
-    n = len(programme.segments)
+    n = len(program.segments)
     before = (np.arange(n) - 1) % n
-    angles = jnp.stack([s.angle for s in programme.segments])
-    ends = programme.starts + angles
-    velocity = jax.vmap(lambda k, t: slope(lambda t: programme.on(k, t))(t))
-    return velocity(jnp.arange(n), programme.starts), velocity(jnp.asarray(before), ends[before])
+    angles = jnp.stack([s.angle for s in program.segments])
+    ends = program.starts + angles
+    velocity = jax.vmap(lambda k, t: slope(lambda t: program.on(k, t))(t))
+    return velocity(jnp.arange(n), program.starts), velocity(jnp.asarray(before), ends[before])
 
 
 def _warnings(cam: Cam, limit: float):
     def where(theta: Array) -> str:
         return f"at the cam angle {np.rad2deg(float(theta)):.6g} deg"
 
-    after, before = _velocities(cam.programme)
+    after, before = _velocities(cam.program)
     size = max(float(jnp.max(jnp.abs(after))), float(jnp.max(jnp.abs(before))))
     steps = jnp.abs(after - before)
-    scale = max(float(abs(s.height) / s.angle) for s in cam.programme.segments)
+    scale = max(float(abs(s.height) / s.angle) for s in cam.program.segments)
     if float(steps.max()) > 1e-9 * max(size, scale):
         k = int(jnp.argmax(steps))
-        theta, jump = cam.programme.starts[k], float(after[k] - before[k])
+        theta, jump = cam.program.starts[k], float(after[k] - before[k])
         yield CamWarning("velocity", float(theta), jump, f"the velocity jumps by {jump:.6g} per rad {where(theta)}")
 
     found = cam.extremes()
@@ -306,7 +314,7 @@ def _warnings(cam: Cam, limit: float):
                 "undercut",
                 float(at),
                 excess,
-                f"the cam is undercut {where(at)}: the path of the roller's centre has a radius of "
+                f"the cam is undercut {where(at)}: the path of the roller's center has a radius of "
                 f"{1 / float(curvature):.6g} there, less by {excess:.6g} than the roller's, {float(rounding):.6g}",
             )
     if found.radius is not None and float(found.radius.value) <= 0:

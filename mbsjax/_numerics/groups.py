@@ -3,7 +3,7 @@
 Both have the same methods, so every algorithm above this room is written once. Arrays carry their
 structure on the leading axes, then, where there are many poses, which one it is, and any number of lanes
 (variants of a mechanism, instants of a motion) behind: arithmetic then runs along the lanes, on
-neighbours in memory. A twist is `(omega, v)`, with its entries on the first axis.
+neighbors in memory. A twist is `(omega, v)`, with its entries on the first axis.
 """
 
 import abc

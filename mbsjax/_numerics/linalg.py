@@ -18,7 +18,7 @@ _UNROLLED = 16  # up to this many unknowns the elimination is written out, which
 def least_squares(
     J: Float[Array, "m n *lanes"], *, damping: Float[Array, "*lanes"] | float = 0.0, refine: int = 0
 ) -> Callable[[Array], Array]:
-    """The map from B [m k] to the X [n k] that minimises |J X - B|^2 + damping |X|^2, by the normal equations.
+    """The map from B [m k] to the X [n k] that minimizes |J X - B|^2 + damping |X|^2, by the normal equations.
 
     Redundant rows of J are welcome. A direction in which J is blind is left at zero. `refine` steps
     against the residual of J itself win back the accuracy that squaring loses.

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._model.cam import Cam
 from .._model.profile.followers import FlatFace, Oscillating
-from .._model.profile.motion_laws import Programme
+from .._model.profile.motion_laws import Program
 from .style import BLUE, GREEN, INK, ORANGE, RED, SOFT, canvas, legend, style
 from .symbols import line, pin, pivot
 
@@ -17,7 +17,7 @@ def svaj(of: Any, *, speed: Any = 1.0, axes: Any = None) -> Any:
 
     **Arguments:**
 
-    - `of`: a [`mbsjax.Cam`][] or a [`mbsjax.Programme`][].
+    - `of`: a [`mbsjax.Cam`][] or a [`mbsjax.Program`][].
     - `speed`: of the cam, in radians per unit of time; without, derivatives are per radian.
     - `axes`: four.
 
@@ -27,18 +27,18 @@ def svaj(of: Any, *, speed: Any = 1.0, axes: Any = None) -> Any:
 
         >>> import jax.numpy as jnp, mbsjax as mbs
         >>> from mbsjax import plots
-        >>> lift = mbs.Programme([mbs.Rise("cycloidal", jnp.pi, 2.0), mbs.Fall("cycloidal", jnp.pi, 2.0)])
+        >>> lift = mbs.Program([mbs.Rise("cycloidal", jnp.pi, 2.0), mbs.Fall("cycloidal", jnp.pi, 2.0)])
         >>> axes = plots.svaj(lift)
         >>> round(float(axes[0].lines[0].get_ydata().max()), 9)
         2.0
     """
-    if not isinstance(of, Cam | Programme):
-        raise ValueError(f"`svaj` shows a Cam or a Programme, got {of!r}")
-    programme = of.programme if isinstance(of, Cam) else of
-    theta, starts = _angles(programme), np.rad2deg(np.asarray(programme.starts))
+    if not isinstance(of, Cam | Program):
+        raise ValueError(f"`svaj` shows a Cam or a Program, got {of!r}")
+    program = of.program if isinstance(of, Cam) else of
+    theta, starts = _angles(program), np.rad2deg(np.asarray(program.starts))
     with style():
         drawn = canvas(axes, count=4, size=(5.2, 5.6))
-        found = programme.svaj(theta, speed)
+        found = program.svaj(theta, speed)
         for axis, name, y, color in zip(drawn, found._fields, found, (BLUE, GREEN, RED, ORANGE)):
             axis.plot(np.rad2deg(theta), np.asarray(y), color=color, zorder=3)
             axis.axhline(0.0, color=INK, lw=0.6, zorder=1)
@@ -63,14 +63,14 @@ def pressure_angle(cam: Any, *, limit: Any = None, axes: Any = None) -> Any:
 
         >>> import jax.numpy as jnp, mbsjax as mbs
         >>> from mbsjax import plots
-        >>> lift = mbs.Programme([mbs.Rise("cycloidal", jnp.pi, 2.0), mbs.Fall("cycloidal", jnp.pi, 2.0)])
+        >>> lift = mbs.Program([mbs.Rise("cycloidal", jnp.pi, 2.0), mbs.Fall("cycloidal", jnp.pi, 2.0)])
         >>> axes = plots.pressure_angle(mbs.Cam(lift, mbs.Translating(mbs.Roller(1.0)), 4.0))
         >>> axes.get_ylabel()
         'pressure angle [deg]'
     """
     _needs_cam(cam)
     limit = (np.pi / 4 if isinstance(cam.follower, Oscillating) else np.pi / 6) if limit is None else float(limit)
-    theta, largest = _angles(cam.programme), cam.extremes().pressure_angle
+    theta, largest = _angles(cam.program), cam.extremes().pressure_angle
     here = float(cam(largest.at).pressure_angle)
     with style():
         axes = canvas(axes, size=(5.2, 2.6))[0]
@@ -102,15 +102,15 @@ def cam(cam: Any, at: Any = 0.0, *, axes: Any = None) -> Any:
 
         >>> import jax.numpy as jnp, mbsjax as mbs
         >>> from mbsjax import plots
-        >>> lift = mbs.Programme([mbs.Rise("cycloidal", jnp.pi, 2.0), mbs.Fall("cycloidal", jnp.pi, 2.0)])
+        >>> lift = mbs.Program([mbs.Rise("cycloidal", jnp.pi, 2.0), mbs.Fall("cycloidal", jnp.pi, 2.0)])
         >>> axes = plots.cam(mbs.Cam(lift, mbs.Translating(mbs.Roller(1.0)), 4.0))
         >>> [line.get_label() for line in axes.lines if not line.get_label().startswith("_")]
         ['profile', 'pitch curve', 'base circle', 'contact']
     """
     _needs_cam(cam)
-    theta, at = _angles(cam.programme), float(at)
+    theta, at = _angles(cam.program), float(at)
     follower = cam.follower
-    y = follower.home(cam.base_radius) + cam.programme(theta)
+    y = follower.home(cam.base_radius) + cam.program(theta)
     tip = _turned(np.asarray(jax.vmap(lambda y: follower.tip_frame(y)[0])(y)), at - theta)
     rim = _turned(np.asarray(cam(theta).contact), at - theta)
     circle = np.linspace(0, 2 * np.pi, 181)
@@ -137,9 +137,9 @@ def _needs_cam(cam: Any) -> None:
         raise ValueError(f"this picture shows a Cam, got {cam!r}")
 
 
-def _angles(programme: Programme) -> np.ndarray:
+def _angles(program: Program) -> np.ndarray:
     """Cam angles over a turn, close enough to draw: each segment up to its very end, where the next one holds."""
-    starts = np.asarray(programme.starts)
+    starts = np.asarray(program.starts)
     ends = np.append(starts[1:], 2 * np.pi)
     return np.concatenate([np.linspace(a, b * (1 - 1e-13), 121) for a, b in zip(starts, ends)])
 
@@ -158,7 +158,7 @@ def _follower(axes: Any, cam: Cam, at: float, size: float) -> None:
     """The tip and what carries it: a stem along the motion, or an arm with its pivot."""
     follower, frame = cam.follower, cam.frame(at)
     home = np.array([float(frame.x), float(frame.y)])
-    tip, _ = follower.tip_frame(follower.home(cam.base_radius) + cam.programme(at))
+    tip, _ = follower.tip_frame(follower.home(cam.base_radius) + cam.program(at))
     tip = np.asarray(tip)
     outline = _turned(cam.follower_profile().points(4), float(frame.angle)) + home
     if isinstance(follower, Oscillating):

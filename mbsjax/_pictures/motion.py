@@ -79,7 +79,7 @@ def curves(
 
 
 def contacts(motion: Any, *, axes: Any = None) -> Any:
-    """When which contact is active: a row for each, with a bar for each pair of elements, coloured by what they are and
+    """When which contact is active: a row for each, with a bar for each pair of elements, colored by what they are and
     numbered as in their profiles, and the events.
 
     **Arguments:**

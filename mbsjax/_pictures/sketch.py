@@ -65,13 +65,13 @@ class Sketch:
 
     def places(self, shape: Shape) -> np.ndarray:
         """Joints and points of a body, the ends of rods and springs on it; where there is only one of these, also its
-        centre of mass."""
+        center of mass."""
         rods = [end for rod in self.rods for end, owner in zip(self.feet(rod), rod.bodies) if owner == shape.body]
         shape = shape._replace(points=shape.points | {f"{i}": end for i, end in enumerate(rods)})
         body, places = self.mech.body(shape.body), shape.skeleton
         if len(places) == 1 and float(body.mass) > 0:
-            centre = np.asarray(body.center)[None, : self.dim]
-            places = np.unique(np.concatenate([places, centre]), axis=0)
+            center = np.asarray(body.center)[None, : self.dim]
+            places = np.unique(np.concatenate([places, center]), axis=0)
         return places
 
     def _extent(self, shape: Shape) -> np.ndarray:

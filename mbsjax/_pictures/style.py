@@ -1,4 +1,4 @@
-"""How pictures look: colours that the colour-blind tell apart (Okabe and Ito), thin lines, axes to draw in."""
+"""How pictures look: colors that the color-blind tell apart (Okabe and Ito), thin lines, axes to draw in."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -11,7 +11,7 @@ INK, SOFT = "#222222", "#8a8a8a"
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
 COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, SOFT)  # red is kept for contacts
 
-# colour, line and marker of each of mbsjax.EVENTS
+# color, line and marker of each of mbsjax.EVENTS
 KINDS = {
     "closed": (GREEN, "-", "o"),
     "transition": (SOFT, ":", "|"),

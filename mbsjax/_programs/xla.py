@@ -17,7 +17,7 @@ if "xla_backend_extra_options" not in _flags:
 
 
 def quick_compile_options(level: int) -> dict[str, Any]:
-    """The options of a program that is compiled at a level of optimisation, of 0 to 3, and is called with few lanes:
+    """The options of a program that is compiled at a level of optimization, of 0 to 3, and is called with few lanes:
     most take far longer to compile than to run."""
     if "xla_backend_optimization_level" in _flags:
         return {}

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._dynamics.outcome import CLASSES
+from .._programs.deprecated import renamed_arguments
 from .._programs.progress import bar
 from .._programs.trees import as_function, lasting
 from .search import merit
@@ -47,20 +48,21 @@ class Descent(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """Where a descent is: variables, optimiser, prices and weight of conditions, sharpness of maxima, steps so far."""
+    """Where a descent is: variables, optimizer, prices and weight of conditions, sharpness of maxima, steps so far."""
 
     x: Any
-    optimiser: Any
+    optimizer: Any
     prices: Any
     weight: Any
     sharpness: Any
     steps: Any
 
 
+@renamed_arguments(optimiser="optimizer")
 def descend(
     task: Task,
     *,
-    optimiser: Any = None,
+    optimizer: Any = None,
     steps: int = 200,
     start: Any = None,
     resume: Any = None,
@@ -69,7 +71,7 @@ def descend(
     reverse: bool | None = None,
     progress: bool = False,
 ) -> Descent:
-    """Improves one design along the gradient with an optax optimiser.
+    """Improves one design along the gradient with an optax optimizer.
 
     Variables are scaled by the width between their bounds (or by their size), so that a learning rate of 0.01 is one
     part in a hundred; what leaves the bounds is put back. A step to where the analysis fails is taken back, and the
@@ -77,7 +79,7 @@ def descend(
 
     **Arguments:**
 
-    - `optimiser`: of optax, with any schedule; `optax.adam(0.01)` by default.
+    - `optimizer`: of optax, with any schedule; `optax.adam(0.01)` by default.
     - `steps`: how many more.
     - `start`: the variables to start from; those of the task by default.
     - `resume`: a [`mbsjax.Descent`][] to go on with; its task may have other numbers, but not another form.
@@ -91,25 +93,25 @@ def descend(
 
         >>> import mbsjax as mbs
         >>> task = mbs.Task(lambda p: p, {"a": 3.0, "b": 4.0}, {"a": (0.0, 9.0), "b": (1.0, 9.0)},
-        ...                 {"size": mbs.Minimise(lambda p: p["a"] ** 2 + p["b"] ** 2)})
+        ...                 {"size": mbs.Minimize(lambda p: p["a"] ** 2 + p["b"] ** 2)})
         >>> found = mbs.descend(task, steps=300)
         >>> found.best.x.round(2).tolist(), found.best.active
         ([0.0, 1.0], ['the lower bound of a', 'the lower bound of b'])
     """
-    if optimiser is None:
+    if optimizer is None:
         import optax  # here, for those who do without
 
-        optimiser = optax.adam(0.01)
-    optimiser = type(optimiser)(*map(as_function, optimiser))
+        optimizer = optax.adam(0.01)
+    optimizer = type(optimizer)(*map(as_function, optimizer))
     reverse = len(task.names) > 12 if reverse is None else reverse
     if reprice < 1:
         raise ValueError(f"conditions must get new prices after one step or more, got reprice={reprice}")
     path = None if save is None else pathlib.Path(save)
-    way, record = begun = _begun(task, optimiser, start, resume, path)
+    way, record = begun = _begun(task, optimizer, start, resume, path)
     count, saved = int(way.steps) + steps, time.monotonic()
     try:
         with bar(count, progress, int(way.steps), "steps") as shown:
-            for way, record, new in _evaluations(task, optimiser, *begun, count, reprice, reverse):
+            for way, record, new in _evaluations(task, optimizer, *begun, count, reprice, reverse):
                 if not new:
                     continue
                 shown.update(1)
@@ -146,7 +148,7 @@ class _Record(NamedTuple):
 
 
 def _begun(
-    task: Task, optimiser: Any, start: Any, resume: Descent | None, path: pathlib.Path | None
+    task: Task, optimizer: Any, start: Any, resume: Descent | None, path: pathlib.Path | None
 ) -> tuple[_Way, _Record]:
     """Where a descent begins: at its start, or where another one ended."""
     begin = np.asarray(task.choice.values if start is None else start, float)
@@ -157,7 +159,7 @@ def _begun(
         name = task.names[int(np.argmax((begin < low) | (begin > high)))]
         raise ValueError(f"the start of {name!r} is outside its bounds")
     way = _Way(
-        jnp.asarray(begin), optimiser.init(jnp.zeros(len(begin))), jnp.zeros(task.limits), jnp.asarray(10.0),
+        jnp.asarray(begin), optimizer.init(jnp.zeros(len(begin))), jnp.zeros(task.limits), jnp.asarray(10.0),
         jnp.ones(len(task.goals)), jnp.zeros((), int),
     )  # fmt: skip
     if resume is not None:
@@ -171,7 +173,7 @@ def _begun(
 
 
 def _evaluations(
-    task: Task, optimiser: Any, way: _Way, record: _Record, count: int, reprice: int, reverse: bool
+    task: Task, optimizer: Any, way: _Way, record: _Record, count: int, reprice: int, reverse: bool
 ) -> Iterator[tuple[_Way, _Record, bool]]:
     """Steps until there are so many: after each evaluation where the descent is, what it has found, and whether that
     is a new step. Where the analysis fails, the last step is taken again, half as long."""
@@ -179,7 +181,7 @@ def _evaluations(
     seen, factor, before = None, jnp.ones(()), way
     while int(way.steps) < count:
         k = int(way.steps)
-        found, after = _stepped(task, optimiser, way, factor, jnp.asarray(k % reprice == 0), reverse)
+        found, after = _stepped(task, optimizer, way, factor, jnp.asarray(k % reprice == 0), reverse)
         if not bool(after.ok):
             if not record.rows:
                 where = ", ".join(f"{n} = {x:.6g}" for n, x in zip(task.names, np.asarray(way.x)))
@@ -224,7 +226,7 @@ class _After(NamedTuple):
 
 
 @lasting
-def _stepped(task: Task, optimiser: Any, way: _Way, factor: Array, turn: Array, reverse: bool) -> tuple[Found, _After]:
+def _stepped(task: Task, optimizer: Any, way: _Way, factor: Array, turn: Array, reverse: bool) -> tuple[Found, _After]:
     """What is measured here, and the next step, with new prices and sharpness if it is their `turn`."""
     room = task.upper - task.lower
     size = jnp.where(jnp.isfinite(room), room, jnp.maximum(1.0, jnp.abs(way.x)))
@@ -241,7 +243,7 @@ def _stepped(task: Task, optimiser: Any, way: _Way, factor: Array, turn: Array, 
 
     zero = jnp.zeros_like(way.x)
     g, (found, prices, sharpness) = (jax.grad if reverse else jax.jacfwd)(measured, has_aux=True)(zero)
-    move, state = optimiser.update(g, way.optimiser, zero)
+    move, state = optimizer.update(g, way.optimizer, zero)
     x = jnp.clip(way.x + factor * size * move, task.lower, task.upper)
     ok = jnp.all(jnp.isfinite(g)) & jnp.all(jnp.isfinite(found.y))
     over = jnp.max(task.excess(found.y), initial=-jnp.inf)
@@ -273,7 +275,7 @@ def _restored(task: Task, path: pathlib.Path, like: _Way) -> tuple[_Way, _Record
         names = [f"leaf{i}" for i in range(len(leaves))]
         fits = set(names) | {"mark", "rows", "jumps"} == set(kept.files) and np.array_equal(kept["mark"], _mark(task))
         if not fits or any(kept[n].shape != np.shape(x) for n, x in zip(names, leaves)):
-            raise ValueError(f"{path} belongs to another task or optimiser; give another file, or remove it")
+            raise ValueError(f"{path} belongs to another task or optimizer; give another file, or remove it")
         way, best = jax.tree_util.tree_unflatten(structure, [jnp.asarray(kept[n]) for n in names])
         rows = [tuple(row) for row in kept["rows"].tolist()]
         return way, _Record(rows, kept["jumps"].tolist(), _Best(*map(np.asarray, best)))

@@ -90,13 +90,13 @@ class Minimax(AbstractGoal):
         return self.weight * sharpness * jax.nn.logsumexp(jnp.concatenate([y, -y]) / sharpness)
 
 
-class Minimise(AbstractGoal):
+class Minimize(AbstractGoal):
     """A number to be as small as can be, such as a cost or an impact speed: `weight` times what is measured.
 
     !!! Example
 
         >>> import mbsjax as mbs
-        >>> float(mbs.Minimise(lambda y: y, weight=2.0).cost(jnp.array([1.5])))
+        >>> float(mbs.Minimize(lambda y: y, weight=2.0).cost(jnp.array([1.5])))
         3.0
     """
 
@@ -105,7 +105,7 @@ class Minimise(AbstractGoal):
 
     def __init__(self, measure: Callable, *, weight: Number = 1.0):
         self.measure = as_function(measure)
-        self.weight = _positive(weight, "a Minimise")
+        self.weight = _positive(weight, "a Minimize")
 
     def cost(self, y: Array) -> Array:
         return self.weight * jnp.sum(y)

@@ -10,10 +10,10 @@ from jax.scipy.special import log_ndtr, logsumexp
 from jaxtyping import Array
 
 from .._tolerance.allocation import Cost, check_costs
-from .._tolerance.evaluate import linearised
+from .._tolerance.evaluate import linearized
 from .._tolerance.study import Study
 from .._tolerance.worst_case import DesignPoint, form
-from .goal import Minimise, Within
+from .goal import Minimize, Within
 from .synthesize import synthesize
 from .task import Task
 
@@ -135,7 +135,7 @@ def _planes(study: Study) -> tuple[_Planes, list[DesignPoint]]:
                 f"no design point was found for the {p.side} limit of {p.value!r}: can it be reached at all?"
             )
     x = np.stack([p.dimensions for p in points])
-    _, slopes = linearised(study, x)
+    _, slopes = linearized(study, x)
     rows = np.arange(len(points)), np.array([study.columns.index(p.value) for p in points])
     z = jnp.asarray(np.stack([p.scores for p in points])) @ study.mixing.T
     deviations = lambda z: jnp.concatenate([d.at(part) for d, part in zip(study.distributions, study.choice.parts(z))])
@@ -187,9 +187,9 @@ def _solved(
     if costs:
         limits = np.log([1 - good[name] for name in measures if name in good])
         these = np.array([name in good for name in measures])
-        goals, conditions = {"cost": Minimise(cost)}, {"rejects": Within(lambda p: tails(p)[these], upper=limits)}
+        goals, conditions = {"cost": Minimize(cost)}, {"rejects": Within(lambda p: tails(p)[these], upper=limits)}
     else:
-        goals, conditions = {"rejects": Minimise(lambda p: logsumexp(tails(p)))}, {}
+        goals, conditions = {"rejects": Minimize(lambda p: logsumexp(tails(p)))}, {}
     best = synthesize(Task(lambda p: p, start, variables, goals, conditions=conditions), max_steps=1000).best.dimensions
     nominal = study.nominal.at[chosen].set(best["nominal"])
     ratio = jnp.ones_like(T).at[priced].set(jnp.exp(best["log T"]) / T[priced])

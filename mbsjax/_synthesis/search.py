@@ -15,7 +15,7 @@ class Lane(NamedTuple):
     """A search on its way: many of them run side by side.
 
     - `x`, `y`, `J`: the design, what is measured of it, and the slopes; `merit`: what is to fall.
-    - `B`: the part of the curvature that the slopes do not tell, learnt from step to step.
+    - `B`: the part of the curvature that the slopes do not tell, learned from step to step.
     - `damping`: of the steps; `prices`, `weight`: of the conditions; `sharpness`: of maxima, one for each goal.
     - `stage`: how often prices and sharpness were set; `still`: steps in a row that did not help.
     - `steps`: how many were tried; `kind`, `sequence`: as in `Found`; `jumps`: steps that changed the contact sequence.
@@ -140,11 +140,11 @@ def _step(task: Task, s: Lane, settings: Settings) -> Lane:
     little |= sound & (promised >= 0) & (promised <= least)
     still = jnp.where(little, s.still + 1, 0)
 
-    learnt = _learnt(s, move, J, slope(y), g)
+    learned = _learned(s, move, J, slope(y), g)
     keep = lambda new, old: jnp.where(better, new, old)
     moved = s._replace(
         x=keep(x, s.x), y=keep(y, s.y), J=keep(J, s.J), merit=keep(value, s.merit),
-        B=jnp.where(better & ~first, learnt, s.B), damping=jnp.where(first, s.damping, jnp.clip(damping, 1e-15, 1e12)),
+        B=jnp.where(better & ~first, learned, s.B), damping=jnp.where(first, s.damping, jnp.clip(damping, 1e-15, 1e12)),
         still=jnp.where(first, 0, still), steps=s.steps + 1, kind=jnp.where(better | first, kind, s.kind),
         sequence=keep(seq, s.sequence), jumps=s.jumps + (better & ~first & (seq != s.sequence)),
     )  # fmt: skip
@@ -158,7 +158,7 @@ def _damped(H: Array, g: Array, size: Array, damping: Array, free: Array) -> Arr
     return -jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(A), True), b) / size
 
 
-def _learnt(s: Lane, move: Array, J: Array, slope: Array, g: Array) -> Array:
+def _learned(s: Lane, move: Array, J: Array, slope: Array, g: Array) -> Array:
     """The curvature of what is measured, from how the slopes changed (Dennis, Gay and Welsch)."""
     change, rest = J.T @ slope - g, (J - s.J).T @ slope
     sBs = move @ s.B @ move

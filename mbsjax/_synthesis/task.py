@@ -41,7 +41,7 @@ class Task(eqx.Module):
     - `variables`: what may change, by name of the leaf, and within which bounds: `{"crank": (5.0, 50.0)}`; a bound may
         be None or infinite, and one number of an array's bounds stands for all of it. `(where, (lower, upper))` picks a
         leaf by a function, as in [`mbsjax.Study`][].
-    - `goals`: by name, what to make small: [`mbsjax.Match`][], [`mbsjax.Minimax`][], [`mbsjax.Minimise`][]; their costs
+    - `goals`: by name, what to make small: [`mbsjax.Match`][], [`mbsjax.Minimax`][], [`mbsjax.Minimize`][]; their costs
         are added.
     - `conditions`: by name, what to keep: [`mbsjax.Within`][].
     - `ties`: dimensions that follow from variables: `{"rocker": lambda p: p["coupler"]}`. They see those that are tied
@@ -99,7 +99,7 @@ class Task(eqx.Module):
             raise ValueError("a task needs at least one goal")
         for name, goal in goals.items():
             if not isinstance(goal, AbstractGoal):
-                raise ValueError(f"the goal {name!r} must be a Match, a Minimax or a Minimise, got {goal!r}")
+                raise ValueError(f"the goal {name!r} must be a Match, a Minimax or a Minimize, got {goal!r}")
         for name, condition in conditions.items():
             if not isinstance(condition, Within):
                 raise ValueError(f"the condition {name!r} must be a Within, got {condition!r}")

@@ -55,8 +55,8 @@ def levels(task: Task, order: Sequence[str], *, worsening: Any = 0.05, **options
 
         >>> import mbsjax as mbs
         >>> task = mbs.Task(lambda p: p["x"], {"x": 0.0}, {"x": (-3.0, 3.0)},
-        ...                 {"near 1": mbs.Minimise(lambda x: 1 + (x - 1) ** 2),
-        ...                  "near 0": mbs.Minimise(lambda x: x**2)})
+        ...                 {"near 1": mbs.Minimize(lambda x: 1 + (x - 1) ** 2),
+        ...                  "near 0": mbs.Minimize(lambda x: x**2)})
         >>> first, second = mbs.levels(task, ["near 1", "near 0"], worsening=0.25)
         >>> round(float(first.best.x[0]), 6), round(float(second.best.x[0]), 6)
         (1.0, 0.5)
@@ -91,7 +91,7 @@ def pareto(task: Task, first: str, second: str, *, count: int = 11, **options: A
 
         >>> import mbsjax as mbs
         >>> task = mbs.Task(lambda p: p["x"], {"x": 0.0}, {"x": (-3.0, 3.0)},
-        ...                 {"near 1": mbs.Minimise(lambda x: (x - 1) ** 2), "near 0": mbs.Minimise(lambda x: x**2)})
+        ...                 {"near 1": mbs.Minimize(lambda x: (x - 1) ** 2), "near 0": mbs.Minimize(lambda x: x**2)})
         >>> mbs.pareto(task, "near 1", "near 0", count=3).costs.round(4).tolist()
         [[0.0, 1.0], [0.0858, 0.5], [1.0, 0.0]]
     """

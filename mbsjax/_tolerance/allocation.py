@@ -72,7 +72,7 @@ def allocate(
 ) -> Allocation:
     """Chooses tolerances +-T that cost least while measures keep what is required of them.
 
-    Minimised in the logarithms of T by BFGS (optimistix) with an augmented Lagrangian. Standard deviations grow and
+    Minimized in the logarithms of T by BFGS (optimistix) with an augmented Lagrangian. Standard deviations grow and
     shrink with the tolerances, as the distributions of the study have it. Contributors without a cost stay as they are.
 
     **Arguments:**
@@ -244,7 +244,7 @@ def _model(
 
 @lasting
 def _solve(model: _Model, rounds: int) -> tuple[Array, Array, Array]:
-    """An augmented Lagrangian: each round minimises the cost with the prices of the last."""
+    """An augmented Lagrangian: each round minimizes the cost with the prices of the last."""
     import optimistix as optx  # here, as most do without
 
     solver = optx.BFGS(rtol=1e-10, atol=1e-10)

@@ -78,17 +78,17 @@ def _on_each(f: Any, rows: Array, mesh: Mesh) -> Any:
     return split(numbers, rows)
 
 
-def linearised(study: Study, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def linearized(study: Study, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Values and slopes at many points, a fixed number of them at a time, so that it is compiled once."""
     n, size = len(x), 8
     rows = np.concatenate([x, np.repeat(x[-1:], -n % size, 0)]).reshape(-1, size, x.shape[1])
-    parts = [[np.asarray(y) for y in _linearised(study, jnp.asarray(part))] for part in rows]
+    parts = [[np.asarray(y) for y in _linearized(study, jnp.asarray(part))] for part in rows]
     values, slopes = (np.concatenate(y)[:n] for y in zip(*parts))
     return values, np.where(np.isfinite(values)[..., None], slopes, np.nan)  # what has no value has no slope
 
 
 @lasting
-def _linearised(study: Study, x: Float[Array, "n d"]) -> tuple[Array, Array]:
+def _linearized(study: Study, x: Float[Array, "n d"]) -> tuple[Array, Array]:
     values = without_unused(lambda x: study(x).values, x[0])
 
     def twice(x: Array) -> tuple[Array, Array]:

@@ -103,7 +103,7 @@ class Sample(eqx.Module):
 def monte_carlo(
     study: Study, n: int, *, seed: int = 0, method: str = "random", chunk: int = CHUNK, progress: bool = False
 ) -> Sample:
-    """Samples a study: every sample in one vectorised program, on all devices there are.
+    """Samples a study: every sample in one vectorized program, on all devices there are.
 
     Every sample is counted: those that cannot be assembled, jam, come out on another branch or go through another
     sequence of contacts are classes of their own.

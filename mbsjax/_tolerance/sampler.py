@@ -37,7 +37,7 @@ class AbstractSampler(eqx.Module):
 
 
 class Random(AbstractSampler):
-    """Independent samples, about a centre."""
+    """Independent samples, about a center."""
 
     key: Array
     center: Float[Array, " d"]

@@ -6,12 +6,12 @@ import numpy as np
 from .._programs.reprs import brief
 from .capability import Capability, Moments, capability
 from .distribution.base import SCORES, WEIGHTS, AbstractDistribution
-from .evaluate import linearised
+from .evaluate import linearized
 from .study import Study
 
 
 class FirstOrder(eqx.Module):
-    """A study linearised at its mean dimensions. Rows belong to the values of the study, `study.columns`, columns to
+    """A study linearized at its mean dimensions. Rows belong to the values of the study, `study.columns`, columns to
     its contributors, `study.names`.
 
     - `values`: at the mean dimensions.
@@ -129,7 +129,7 @@ def first_order(study: Study) -> FirstOrder:
         >>> found.slopes.round(9).tolist(), found.worst_case.round(9).tolist(), found.rss.round(6).tolist()
         ([[0.6, 0.8]], [0.11], [0.08544])
     """
-    values, slopes = linearised(study, np.asarray(study.mean)[None])
+    values, slopes = linearized(study, np.asarray(study.mean)[None])
     for name, x, row in zip(study.columns, values[0], slopes[0]):
         if not (np.isfinite(x) and np.all(np.isfinite(row))):
             raise ValueError(f"the measure {name!r}, or its derivative, is not finite at the mean dimensions")
@@ -158,7 +158,7 @@ def second_order(study: Study, first: FirstOrder | None = None) -> SecondOrder:
     h = 0.1 * std
     away = np.array([1.0, -1.0, 2.0, -2.0])
     points = np.asarray(study.mean) + (away[:, None, None] * np.diag(h)).reshape(-1, d)
-    _, slopes = linearised(study, points)
+    _, slopes = linearized(study, points)
     if not np.all(np.isfinite(slopes)):
         at, k, _ = np.argwhere(~np.isfinite(slopes))[0]
         raise ValueError(

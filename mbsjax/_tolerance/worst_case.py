@@ -1,4 +1,4 @@
-"""The worst that tolerances allow: by corners, by optimisation, and the point that limits are most likely broken at."""
+"""The worst that tolerances allow: by corners, by optimization, and the point that limits are most likely broken at."""
 
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from jaxtyping import Array
 
 from .._programs.reprs import by_fields
 from .._programs.trees import once
-from .evaluate import CHUNK, evaluated, linearised
+from .evaluate import CHUNK, evaluated, linearized
 from .study import Study
 from .taylor import first_order
 
@@ -34,7 +34,7 @@ class WorstCase(NamedTuple):
 
 
 def worst_case(study: Study, *, max_corners: int = 4096, chunk: int = CHUNK) -> WorstCase:
-    """The largest and smallest values of all measures with every dimension within its limits, without linearising:
+    """The largest and smallest values of all measures with every dimension within its limits, without linearizing:
     the best corner of all tolerances (where they are no more than `max_corners`; else the one that the sensitivities
     point at), improved by a bounded search along exact gradients where the worst lies inside. Values along a stroke are
     not searched beyond the corners.
@@ -50,14 +50,14 @@ def worst_case(study: Study, *, max_corners: int = 4096, chunk: int = CHUNK) -> 
     """
     low, high = (np.asarray(x) for x in study.bounds)
     d, m = len(low), len(study.columns)
-    values, slopes = linearised(study, (low + high)[None] / 2)
+    values, slopes = linearized(study, (low + high)[None] / 2)
     if 2**d <= max_corners:
         corners = np.array(np.meshgrid(*[[0.0, 1.0]] * d, indexing="ij")).reshape(d, -1).T
     else:
         corners = np.concatenate([slopes[0] > 0, slopes[0] < 0]).astype(float)
     x = low + corners * (high - low)
     # few of them go through the program of the slopes: the one that samples need not be compiled for them
-    found = linearised(study, x)[0] if len(x) <= 32 else evaluated(study, x, chunk).values
+    found = linearized(study, x)[0] if len(x) <= 32 else evaluated(study, x, chunk).values
     failed = np.float64(np.mean(~np.all(np.isfinite(found), 1)))
     x, found = np.concatenate([x, (low + high)[None] / 2]), np.concatenate([found, values])
     ends = [np.argmin(np.where(np.isfinite(s * found), s * found, np.inf), 0) for s in (1, -1)]
@@ -67,7 +67,7 @@ def worst_case(study: Study, *, max_corners: int = 4096, chunk: int = CHUNK) -> 
     which, side = np.tile(single, 2), np.repeat([0, 1], len(single))
     aside = (low + high) / 2 + 0.02 * np.random.default_rng(0).uniform(-1.0, 1.0, d) * (high - low)
     starts = np.array([x for k, s in zip(which, side) for x in (at[s][k], aside)]).reshape(-1, d)
-    slopes = linearised(study, starts)[1] if len(starts) else np.zeros((0, m, d))
+    slopes = linearized(study, starts)[1] if len(starts) else np.zeros((0, m, d))
     for k, s, x0, slope in zip(np.repeat(which, 2), np.repeat(side, 2), starts, slopes):
         uphill = (2 * s - 1) * slope[k] * (high - low)
         held = np.where(x0 <= low, uphill <= 0, np.where(x0 >= high, uphill >= 0, uphill == 0))
@@ -85,13 +85,13 @@ def _extremum(
     """The largest value (the smallest for a negative sign) within the limits, by a bounded quasi-Newton search from a
     start."""
     half, middle = (high - low) / 2, (high + low) / 2
-    values, _ = linearised(study, np.stack([x, middle]))
+    values, _ = linearized(study, np.stack([x, middle]))
     scale = max(float(np.ptp(values[:, k])), 1e-9 * abs(float(values[0, k])), 1e-300)
 
     last = [(x - middle) / half, 0.0]
 
     def down(t: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = (y[0, k] for y in linearised(study, (middle + t * half)[None]))
+        value, slope = (y[0, k] for y in linearized(study, (middle + t * half)[None]))
         if not np.isfinite(value):  # a wall, to turn back at
             return last[1] + 10 + float(np.sum((t - last[0]) ** 2)), 2 * (t - last[0])
         last[:] = t.copy(), -sign * float(value) / scale
@@ -206,7 +206,7 @@ def _limits(study: Study, along: bool) -> _Limits:
 def _limit_state(study: Study, limits: _Limits, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How much room there is to each limit, in standard deviations, and its gradient in the scores."""
     x, dx = (np.asarray(v) for v in _dimensions(study, jnp.asarray(u)))
-    values, slopes = linearised(study, x)
+    values, slopes = linearized(study, x)
     rows, sign = np.arange(len(u)), np.where(limits.side == 1, 1.0, -1.0)
     room = sign * (limits.value - values[rows, limits.which]) / limits.scale
     return room, np.einsum("ki,kij->kj", -sign[:, None] * slopes[rows, limits.which] / limits.scale[:, None], dx)

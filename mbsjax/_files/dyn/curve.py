@@ -1,4 +1,4 @@
-"""The curves of `.DYN` files as profiles: what the files leave out is found from the neighbours."""
+"""The curves of `.DYN` files as profiles: what the files leave out is found from the neighbors."""
 
 import itertools
 import math
@@ -27,7 +27,7 @@ class Part(NamedTuple):
     line: int
     pinit: np.ndarray | None = None
     pend: np.ndarray | None = None
-    centre: np.ndarray | None = None
+    center: np.ndarray | None = None
     concave: bool = False
     radius: float = 0.0
     coefficients: tuple[float, ...] = ()
@@ -71,7 +71,7 @@ def profile_of(parts: Sequence[Part], normal: Any, note: Callable[[int, str], No
 
 def _in_plane(parts: Sequence[Part], normal: np.ndarray) -> tuple[Any, list[Part]]:
     """The plane of a curve, None for that of the link, and the parts with points in it."""
-    given = [p for part in parts for p in (part.pinit, part.pend, part.centre) if p is not None]
+    given = [p for part in parts for p in (part.pinit, part.pend, part.center) if p is not None]
     if not given:
         raise ValueError("expected an element with points")
     points = np.array([np.append(p, np.zeros(3 - len(p))) for p in given])
@@ -91,7 +91,7 @@ def _in_plane(parts: Sequence[Part], normal: np.ndarray) -> tuple[Any, list[Part
             return p if p is None else p[:2]
         return (X[:3, :3].T @ (np.append(p, np.zeros(3 - len(p))) - X[:3, 3]))[:2]
 
-    return X, [p._replace(pinit=flat(p.pinit), pend=flat(p.pend), centre=flat(p.centre)) for p in parts]
+    return X, [p._replace(pinit=flat(p.pinit), pend=flat(p.pend), center=flat(p.center)) for p in parts]
 
 
 def _elements(parts: list[Part], note: Callable[[int, str], None]) -> list[AbstractElement]:
@@ -109,7 +109,7 @@ def _elements(parts: list[Part], note: Callable[[int, str], None]) -> list[Abstr
             if after is None and part.kind != "circle":
                 note(part.line, f"this {part.kind} has no PEND: taken to end where the curve begins")
         if part.kind == "polynomial" and end is None:
-            here = _polynomial_end(part, start, _first_radius(part.centre, after, first), note)
+            here = _polynomial_end(part, start, _first_radius(part.center, after, first), note)
             end = here
         if part.kind != "circle" and (start is None or end is None):
             raise ValueError(f"line {part.line}: {part.kind}: expected {'PINIT' if start is None else 'PEND'}")
@@ -119,39 +119,39 @@ def _elements(parts: list[Part], note: Callable[[int, str], None]) -> list[Abstr
 
 
 def _element(part: Part, start: Any, end: Any) -> AbstractElement:
-    centre: Any = part.centre
+    center: Any = part.center
     if part.kind == "line":
         return Line(start, end)
     if part.kind == "circle":
-        begin = 0.0 if start is None else _angle(start - centre)
-        return Circle(centre, part.radius, begin, concave=part.concave)
-    a, b = _angle(start - centre), _angle(end - centre)
+        begin = 0.0 if start is None else _angle(start - center)
+        return Circle(center, part.radius, begin, concave=part.concave)
+    a, b = _angle(start - center), _angle(end - center)
     turn = ((a - b) if part.concave else (b - a)) % (2 * math.pi)
     turn = 2 * math.pi if turn < 1e-9 else turn
     if part.kind == "polynomial":
         last = a - turn if part.concave else a + turn
         return Polynomial(
             part.coefficients, part.orders, a, last, reference=a - math.radians(part.offset),
-            scale=math.radians(part.scale), center=centre,
+            scale=math.radians(part.scale), center=center,
         )  # fmt: skip
-    radius = np.linalg.norm((end if part.pinit is None else start) - centre)
-    if not abs(np.linalg.norm(end - centre) - radius) <= LOOSE * radius:
+    radius = np.linalg.norm((end if part.pinit is None else start) - center)
+    if not abs(np.linalg.norm(end - center) - radius) <= LOOSE * radius:
         raise ValueError(f"line {part.line}: arc: expected PINIT and PEND at the same distance from CENTRE")
-    return Arc(centre, radius, a, turn, concave=part.concave)
+    return Arc(center, radius, a, turn, concave=part.concave)
 
 
 def _angle(way: np.ndarray) -> float:
     return math.atan2(way[1], way[0])
 
 
-def _first_radius(centre: Any, after: Part | None, first: Any) -> float | None:
-    """The radius that the next element begins with, about the centre of a polynomial."""
-    if after is None or after.centre is None or list(after.centre) != list(centre):
+def _first_radius(center: Any, after: Part | None, first: Any) -> float | None:
+    """The radius that the next element begins with, about the center of a polynomial."""
+    if after is None or after.center is None or list(after.center) != list(center):
         return None
     if after.kind == "polynomial":
         return float(after.polar(0.0))
     end = first if after.pend is None else after.pend
-    return float(np.linalg.norm(end - centre))
+    return float(np.linalg.norm(end - center))
 
 
 def _polynomial_end(part: Part, start: Any, radius: float | None, note: Callable[[int, str], None]) -> np.ndarray:
@@ -171,6 +171,6 @@ def _polynomial_end(part: Part, start: Any, radius: float | None, note: Callable
     note(
         part.line, f"this polynomial has no PEND: taken to end after {turn:.6g} degrees, at the radius of what follows"
     )
-    angle = _angle(start - part.centre) + math.radians(-turn if part.concave else turn)
-    assert part.centre is not None
-    return part.centre + radius * np.array([math.cos(angle), math.sin(angle)])
+    angle = _angle(start - part.center) + math.radians(-turn if part.concave else turn)
+    assert part.center is not None
+    return part.center + radius * np.array([math.cos(angle), math.sin(angle)])

@@ -239,7 +239,7 @@ class _File:
             second = (J + J.T)[:3, :3] / 2 - m * np.outer(center, center)
             values, axes = np.linalg.eigh(second)
             if values[0] < -1e-6 * scale:
-                raise ValueError(f"no body has this MASS: a second moment about the centre would be {values[0]:.6g}")
+                raise ValueError(f"no body has this MASS: a second moment about the center would be {values[0]:.6g}")
             if values[0] < 0:  # a digit too few
                 second = axes @ np.diag(np.maximum(values, 0.0)) @ axes.T
                 second = (second + second.T) / 2
@@ -285,11 +285,11 @@ class _File:
         self.budget -= {"point": 1, "line": 1, "polynomial": 32}.get(kind, 16)
         if self.budget < 0:
             raise ValueError(f"line {piece.line}: SURF: expected no more than {MOST_CURVES} lines, arcs counting 16")
-        side, *fields = (piece.maybe(key, self.notes) for key in ("side", "pinit", "pend", "centre"))
+        side, *fields = (piece.maybe(key, self.notes) for key in ("side", "pinit", "pend", "center"))
         points = [np.array(f.numbers(2, 3)) if f else None for f in fields]
         part = Part(kind, piece.line, *points, concave=bool(side and side.word_of(words.SIDES)))
         if kind in ("arc", "circle", "polynomial"):
-            self.get(piece, "centre")
+            self.get(piece, "center")
             self.get(piece, "side")
         if kind == "circle":
             part = part._replace(radius=self.get(piece, "radius").number())

@@ -26,7 +26,7 @@ KEYS: dict[str, dict[str, tuple[str, ...]]] = {
         "shape": ("SHAPE", "FORME"),
         "normal": ("NORMAL VECTOR", "VECTEUR NORMAL"),
         "curve": ("TYPE OF CURVE", "PARTIE DE COURBE", "TYPE DE COURBE", "TYPE OF CONTACT CURVE"),
-        "centre": ("CENTRE", "CENTRE", "CENTER", "ORIGI", "ORIGIN", "ORIGINE", "ORIGINAL"),
+        "center": ("CENTRE", "CENTRE", "CENTER", "ORIGI", "ORIGIN", "ORIGINE", "ORIGINAL"),
         "pinit": ("PINIT", "PINIT"),
         "pend": ("PEND", "PFIN"),
         "radius": ("RADIAL", "RAYON", "RADIUS"),

@@ -195,7 +195,7 @@ class _Writer:
                 yield self.field("ro", "1")
                 yield self.field("ko", self.number(_degrees(element.scale)))
             if isinstance(element, Arc | Circle | Polynomial):
-                yield self.field("centre", point(element.center, True))
+                yield self.field("center", point(element.center, True))
             if isinstance(element, Circle):
                 yield self.field("radius", self.number(element.radius))
             yield self.field("pinit", point(ends[i][0], line))

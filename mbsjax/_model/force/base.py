@@ -104,7 +104,7 @@ class AbstractForce(eqx.Module):
 
     @abc.abstractmethod
     def act(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, " nv"]:
-        """The generalised forces; `sides` are the signs of the switches."""
+        """The generalized forces; `sides` are the signs of the switches."""
 
     @abc.abstractmethod
     def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:

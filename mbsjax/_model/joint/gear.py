@@ -67,9 +67,9 @@ def Gear(
     internal: bool = False,
     start: Numbers | None = None,
 ) -> Joint:
-    """Gears that mesh, their centre distance held by other joints: roll and distance.
+    """Gears that mesh, their center distance held by other joints: roll and distance.
 
-    The frames stand at the centres. `roll` is the angle of the line of centres in frame k-;
+    The frames stand at the centers. `roll` is the angle of the line of centers in frame k-;
     where it is zero, the x axes of both frames lie along it. Wheel b then turns by
     (1 + ratio) roll, ratio = R_a / R_b, negative for an internal pair. Haug's gear set (3.4.2,
     3.4.6): one equation, with theta_i = angle of frame_a and theta_j = angle of frame_b + pi.
@@ -107,9 +107,9 @@ def Rolling(
     internal: bool = False,
     start: Numbers | None = None,
 ) -> Joint:
-    """Wheels that roll on each other and keep their centre distance themselves: one roll.
+    """Wheels that roll on each other and keep their center distance themselves: one roll.
 
-    The thesis' pure rolling joint (A.1-26), put right: the turn is (1 + R_a/R_b) roll, the centre
+    The thesis' pure rolling joint (A.1-26), put right: the turn is (1 + R_a/R_b) roll, the center
     stands at (R_a + R_b)(cos, sin). As printed, the turn has R_b/R_a and sine and cosine are exchanged.
     Between wheels on fixed pivots its hold on the distance is redundant: use [`mbsjax.Gear`][] there.
 

@@ -19,7 +19,7 @@ from .base import Place, right_of, tangent
 from .outline import Outline
 
 
-_STEPS = 5  # of Newton's method on a curve, from a neighbouring place
+_STEPS = 5  # of Newton's method on a curve, from a neighboring place
 _STRIDE = 0.15  # of a curve's coordinate, the longest step
 _SLACK = 1e-9  # a place counts as on its element if its coordinate is outside [0, 1] by less
 _DEEP = 0.02  # of the size of the profiles: elements that overlap by more, and were never apart, lie behind each other
@@ -115,7 +115,7 @@ def closest_pair(
         common = jnp.isfinite(found.s1 + found.s2)
     gap = frozen(found.gap)
     good = pick(A.has_extent, e1) & pick(B.has_extent, e2) & jnp.isfinite(gap) & common
-    good &= bent > 0  # else it is the longest normal in its neighbourhood
+    good &= bent > 0  # else it is the longest normal in its neighborhood
     ranges = [(s >= -_SLACK) & (s <= 1 + _SLACK) for s in (found.s1, found.s2)]
     on_both = ranges[0] & ranges[1]
     beyond = good & ~on_both
@@ -223,7 +223,7 @@ def _local_coordinate(column: Array, line: Any, t: Array, point: Array, normal: 
 
 
 def _plain_normal(A: Outline, B: Outline, X: SE2, e1: Any, e2: Any) -> CommonNormal:
-    """Of elements that are no curves, of one pair or many. Centres and lines: base_b - base_a = (r_a + r_b + q3) n for
+    """Of elements that are no curves, of one pair or many. Centers and lines: base_b - base_a = (r_a + r_b + q3) n for
     arcs; a line brings its own n."""
     lines = A.is_line(e1), B.is_line(e2)
     line = np.stack(lines) if all(isinstance(x, np.ndarray | np.bool_) for x in lines) else jnp.stack(lines)
@@ -305,7 +305,7 @@ def _normal_of_curve_and_plain(first: _PlacedElement, s: Array, second: _PlacedE
 
 
 def _defect_of_curve_and_plain(first: _PlacedElement, second: _PlacedElement, s: Array) -> tuple[Array, Array]:
-    """Seen from the centre of a plain element, or along its line, a curve is perpendicular."""
+    """Seen from the center of a plain element, or along its line, a curve is perpendicular."""
     other, line = second.column, second.shape.is_line(second.e)
     p, t = tangent(first.curve, s)
     off, n, normal = other[:2] - p, right_of(t), right_of(_direction(other[3]))

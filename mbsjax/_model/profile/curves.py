@@ -21,7 +21,7 @@ class Polynomial(AbstractCurve):
 
     - `coefficients`, `orders`: c_i, and the powers, whole numbers.
     - `start`, `end`: the polar angles, from x, between which it runs. Counter-clockwise, the material is on the side
-        of the centre.
+        of the center.
     - `reference`, `scale`: as above. ACDMC files (thesis D.2) measure the angle from the start of the element:
         their `Ao` is (start - reference) in degrees, their `Ko` is the scale in degrees, 1 if left out.
     - `center`: of the polar system.
@@ -62,7 +62,7 @@ class Polynomial(AbstractCurve):
         self.start, self.end = as_float(start, "the start of a polynomial"), as_float(end, "the end of a polynomial")
         self.reference = as_float(reference, "the reference angle of a polynomial")
         self.scale = as_float(scale, "the scale of a polynomial")
-        self.center = point_of(center, "the centre of a polynomial")
+        self.center = point_of(center, "the center of a polynomial")
         if is_concrete(self.scale) and float(self.scale) == 0:
             raise ValueError("the scale of a polynomial must not be zero")
         if is_concrete(self.start, self.end) and float(self.start) == float(self.end):

@@ -39,7 +39,7 @@ def _fourier(s: Array, n: int, closed: bool) -> Array:
     if closed:  # cos, sin of one wave, of two, ...
         angle = 2 * jnp.pi * (k // 2 + 1) * s
         return jnp.where(k % 2 == 0, jnp.cos(angle), jnp.sin(angle))
-    return jnp.sin(jnp.pi * (k + 1) * s)  # nothing at the ends, where the neighbours begin
+    return jnp.sin(jnp.pi * (k + 1) * s)  # nothing at the ends, where the neighbors begin
 
 
 def _bumps(s: Array, n: int, closed: bool) -> Array:

@@ -79,9 +79,9 @@ class Arc(AbstractPlain):
     **Arguments:**
 
     - `center`, `radius`: of the circle.
-    - `start`: the direction from the centre to the first point, an angle from x.
+    - `start`: the direction from the center to the first point, an angle from x.
     - `turn`: the angle of the arc, positive.
-    - `concave`: a convex arc runs counter-clockwise, its material on the side of the centre; a concave arc runs
+    - `concave`: a convex arc runs counter-clockwise, its material on the side of the center; a concave arc runs
         clockwise, its material outside.
 
     !!! Example
@@ -98,7 +98,7 @@ class Arc(AbstractPlain):
     concave: bool = eqx.field(static=True)
 
     def __init__(self, center: Numbers, radius: Number, start: Any, turn: Number, *, concave: bool = False):
-        self.center = point_of(center, "the centre of an arc")
+        self.center = point_of(center, "the center of an arc")
         self.radius = positive(radius, "the radius of an arc")
         self.start = as_float(start, "the start of an arc")
         self.turn = positive(turn, "the turn of an arc")
@@ -116,7 +116,7 @@ class Arc(AbstractPlain):
         concave: bool = False,
         long: bool = False,
     ) -> "Arc":
-        """The arc from one point to another, about a centre, or with a radius (then the shorter one, unless `long`).
+        """The arc from one point to another, about a center, or with a radius (then the shorter one, unless `long`).
 
         !!! Example
 
@@ -127,7 +127,7 @@ class Arc(AbstractPlain):
         sign = -1.0 if concave else 1.0
         if center is None:
             if radius is None:
-                raise ValueError("an arc between two points needs its centre or its radius")
+                raise ValueError("an arc between two points needs its center or its radius")
             r = known(positive(radius, "the radius of an arc"))
             xp, chord = numpy_of(a, b, r), b - a
             half = xp.sqrt(xp.sum(chord * chord)) / 2
@@ -139,7 +139,7 @@ class Arc(AbstractPlain):
             away = xp.sqrt(xp.maximum(r * r - half * half, 0.0)) * (-sign if long else sign)
             c = (a + b) / 2 + away * xp.stack([-chord[1], chord[0]]) / (2 * half)
         else:
-            c = known(point_of(center, "the centre of an arc"))
+            c = known(point_of(center, "the center of an arc"))
             xp = numpy_of(a, b, c)
             r, other = (xp.sqrt(xp.sum((p - c) ** 2)) for p in (a, b))
             given = r if radius is None else known(positive(radius, "the radius of an arc"))
@@ -148,7 +148,7 @@ class Arc(AbstractPlain):
                 if worst > 1e-9 * float(given):
                     raise ValueError(
                         f"the ends of an arc about {c.tolist()} are {float(r):.9g} and {float(other):.9g} from its "
-                        f"centre, and its radius is {float(given):.9g}"
+                        f"center, and its radius is {float(given):.9g}"
                     )
             r = given
         first, last = (xp.arctan2((p - c)[1], (p - c)[0]) for p in (a, b))
@@ -176,7 +176,7 @@ class Circle(AbstractPlain):
     concave: bool = eqx.field(static=True)
 
     def __init__(self, center: Numbers, radius: Number, start: Any = 0.0, *, concave: bool = False):
-        self.center = point_of(center, "the centre of a circle")
+        self.center = point_of(center, "the center of a circle")
         self.radius = positive(radius, "the radius of a circle")
         self.start = as_float(start, "the start of a circle")
         self.concave = concave

@@ -1,6 +1,6 @@
 """Followers of cams, and the cam's profile as the envelope of its follower.
 
-The cam's centre is the origin of the fixed frame, and the cam is turned by theta, counter-clockwise. The tip of the
+The cam's center is the origin of the fixed frame, and the cam is turned by theta, counter-clockwise. The tip of the
 follower has a frame at o, turned by a, its y axis away from the cam. Seen from the cam its origin moves with
 v = o' - z x o, a dash for the derivative with respect to theta: clockwise round the cam.
 """
@@ -20,7 +20,7 @@ from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame, at
 from .base import AbstractCurve, AbstractElement, positive
 from .elements import Arc, Circle, Line, Point
-from .motion_laws import Programme, as_law
+from .motion_laws import Program, as_law
 from .shapes import direction
 
 
@@ -175,12 +175,12 @@ class AbstractFollower(eqx.Module):
 
 class Translating(AbstractFollower):
     """A follower that slides along the y axis of the fixed frame, away from the cam. Its own frame has its origin in
-    the centre of the roller, at the edge of the knife or in the middle of the face, at (offset, y).
+    the center of the roller, at the edge of the knife or in the middle of the face, at (offset, y).
 
     **Arguments:**
 
     - `tip`: a `Roller`, a `Knife` or a `FlatFace`.
-    - `offset`: of its line of motion from the cam's centre, along x.
+    - `offset`: of its line of motion from the cam's center, along x.
 
     !!! Example
 
@@ -227,11 +227,11 @@ class Oscillating(AbstractFollower):
     **Arguments:**
 
     - `tip`: a `Roller`, a `Knife` or a `FlatFace`, which is parallel to the arm.
-    - `pivot`: its distance from the cam's centre; negative, it lies on the left.
-    - `arm`: the length of the arm, to the centre of the roller, the edge of the knife or the middle of the face.
+    - `pivot`: its distance from the cam's center; negative, it lies on the left.
+    - `arm`: the length of the arm, to the center of the roller, the edge of the knife or the middle of the face.
     - `offset`: of the tip from the line of the arm, away from the cam; for a flat face.
 
-    The coordinate psi is the angle of the arm above the line from the pivot to the cam's centre; lift adds to it.
+    The coordinate psi is the angle of the arm above the line from the pivot to the cam's center; lift adds to it.
 
     !!! Example
 
@@ -252,7 +252,7 @@ class Oscillating(AbstractFollower):
         self.arm = positive(arm, "the arm of a follower")
         self.offset = as_float(offset, "the offset of a follower")
         if is_concrete(self.pivot) and float(self.pivot) == 0:
-            raise ValueError("the pivot of a follower must not be the centre of the cam")
+            raise ValueError("the pivot of a follower must not be the center of the cam")
 
     @property
     def _side(self) -> Float[Array, ""]:
@@ -274,7 +274,7 @@ class Oscillating(AbstractFollower):
         if is_concrete(ratio, circle) and abs(float(ratio)) >= 1:
             raise ValueError(
                 f"a follower with its pivot at {float(self.pivot):.6g} and an arm of {float(self.arm):.6g} cannot lie "
-                f"on a circle of radius {float(circle):.6g} about the cam's centre"
+                f"on a circle of radius {float(circle):.6g} about the cam's center"
             )
 
     def tip_frame(self, y: Float[Array, ""]) -> tuple[Float[Array, "2"], Float[Array, ""]]:
@@ -298,7 +298,7 @@ class Oscillating(AbstractFollower):
 
 
 class CamCurve(AbstractCurve):
-    """The part of a cam's profile that serves one segment of a programme. Its coordinate runs against the cam angle,
+    """The part of a cam's profile that serves one segment of a program. Its coordinate runs against the cam angle,
     since a follower goes clockwise round a cam that turns counter-clockwise.
 
     **Arguments:**
@@ -344,14 +344,12 @@ def course_at(follower: AbstractFollower, y: Callable, theta: Float[Array, ""]) 
     return Course(o, a, do, da)
 
 
-def cam_elements(
-    programme: Programme, follower: AbstractFollower, base_radius: Float[Array, ""]
-) -> list[AbstractElement]:
-    """The elements of a cam's profile, counter-clockwise: the last segment of the programme comes first. While the
+def cam_elements(program: Program, follower: AbstractFollower, base_radius: Float[Array, ""]) -> list[AbstractElement]:
+    """The elements of a cam's profile, counter-clockwise: the last segment of the program comes first. While the
     follower dwells they are arcs."""
     elements: list[AbstractElement] = []
-    ys = follower.home(base_radius) + programme.levels
-    for segment, theta, y in reversed(list(zip(programme.segments, programme.starts, ys))):
+    ys = follower.home(base_radius) + program.levels
+    for segment, theta, y in reversed(list(zip(program.segments, program.starts, ys))):
         if segment.dwells:
             x, y = follower.tip.touch(Course(*follower.tip_frame(y), jnp.zeros(2), jnp.zeros(())))
             start = jnp.arctan2(y, x) - theta - segment.angle

@@ -27,7 +27,7 @@ class SplineLaw(eqx.Module):
         >>> law = mbs.SplineLaw.like("cycloidal", 12)
         >>> law(jnp.array([0.0, 0.25, 0.5, 1.0])).round(4).tolist()
         [0.0, 0.0908, 0.5, 1.0]
-        >>> cam = mbs.Programme([mbs.Rise(law, jnp.pi, 20.0), mbs.Fall(law, jnp.pi, 20.0)])
+        >>> cam = mbs.Program([mbs.Rise(law, jnp.pi, 20.0), mbs.Fall(law, jnp.pi, 20.0)])
     """
 
     control: Float[Array, " n"]

@@ -18,8 +18,8 @@ from .shapes import direction, disc
 class Geneva(NamedTuple):
     """The profiles of a Geneva drive. Made by [`mbsjax.geneva`][].
 
-    - `wheel`: about its own centre, the middle of slot 0 on x.
-    - `lock`, `pin`: about the centre of the crank, the pin on x.
+    - `wheel`: about its own center, the middle of slot 0 on x.
+    - `lock`, `pin`: about the center of the crank, the pin on x.
     """
 
     wheel: Profile
@@ -41,14 +41,14 @@ def geneva(
     """An external Geneva drive with the crank a = c sin(pi / n), so that the pin enters a slot along its middle: the
     wheel begins and ends its step of 2 pi / n without a shock.
 
-    With the crank turned by alpha from the line to the wheel's centre, the pin is in a slot while
+    With the crank turned by alpha from the line to the wheel's center, the pin is in a slot while
     |alpha| < pi / 2 - pi / n, and the middle of that slot is turned by beta = atan(a sin(alpha) / (c - a cos(alpha)))
     from the line to the crank, the other way round. The wheel rests otherwise.
 
     **Arguments:**
 
     - `slots`: n, at least 3.
-    - `center_distance`: c, from the crank's centre to the wheel's.
+    - `center_distance`: c, from the crank's center to the wheel's.
     - `pin_radius`: of the pin.
     - `clearance`: between pin and wall on each side, and between the locking disc and the wheel.
     - `lock_radius`: of the locking disc, a - 3 pin radii by default. Its cut-out begins where the pin enters.
@@ -68,10 +68,10 @@ def geneva(
     n = slots
     if n < 3:
         raise ValueError(f"a Geneva wheel needs at least 3 slots, got {n}")
-    c, r = positive(center_distance, "the centre distance of a Geneva drive"), positive(pin_radius, "the pin radius")
+    c, r = positive(center_distance, "the center distance of a Geneva drive"), positive(pin_radius, "the pin radius")
     gap = as_float(clearance, "the clearance of a Geneva drive")
     step = np.pi / n
-    a, b = c * np.sin(step), c * np.cos(step)  # the pin enters b from the wheel's centre
+    a, b = c * np.sin(step), c * np.cos(step)  # the pin enters b from the wheel's center
     lock = positive(a - 3 * r if lock_radius is None else lock_radius, "the radius of a Geneva drive's locking disc")
     w = r + gap
     bottom = c - a - (r / 4 if depth is None else as_float(depth, "the depth of a Geneva wheel's slots"))
@@ -82,7 +82,7 @@ def geneva(
         elements += _sector(2 * step * k, step, c, b, w, lock + gap, bottom)
     wheel = Profile.chain(elements, smooth=[True, True, False, False, False, False] * n)
 
-    # The cut-out ends on the line of centres when the pin enters and leaves: there the wheel begins to move towards the
+    # The cut-out ends on the line of centers when the pin enters and leaves: there the wheel begins to move towards the
     # disc on one side, away on the other. Round about the wheel it would touch the horns of wheels with many slots.
     half = np.pi / 2 - step
     edge = lock * direction(jnp.asarray(half))

@@ -108,7 +108,7 @@ def involute_gear(
         22.0
     """
     t = _tooth(module, teeth, pressure_angle, shift, backlash, addendum, dedendum)
-    # the line goes on along the involute's tangent, which passes the centre at the distance base * first
+    # the line goes on along the involute's tangent, which passes the center at the distance base * first
     height = jnp.sqrt(t.root**2 - (t.base * t.first) ** 2)
     foot = t.angle + t.first - jnp.arctan2(t.base * t.first, height)
     top = t.angle + t.last - jnp.arctan(t.last)

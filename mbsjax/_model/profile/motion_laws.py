@@ -1,4 +1,4 @@
-"""Motion laws of cam followers, and the programme of a follower over one turn of its cam."""
+"""Motion laws of cam followers, and the program of a follower over one turn of its cam."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -140,7 +140,7 @@ def as_law(given: Any) -> Any:
 
 
 class Segment(eqx.Module):
-    """A part of a [`mbsjax.Programme`][]. Made by [`mbsjax.Rise`][], [`mbsjax.Fall`][] and [`mbsjax.Dwell`][].
+    """A part of a [`mbsjax.Program`][]. Made by [`mbsjax.Rise`][], [`mbsjax.Fall`][] and [`mbsjax.Dwell`][].
 
     !!! Example
 
@@ -217,7 +217,7 @@ class SVAJ(NamedTuple):
     __repr__ = by_fields
 
 
-class Programme(eqx.Module):
+class Program(eqx.Module):
     """What the follower does during one turn of the cam, from cam angle 0 and lift 0 on.
 
     **Arguments:**
@@ -228,7 +228,7 @@ class Programme(eqx.Module):
     !!! Example
 
         >>> quarter = jnp.pi / 2
-        >>> lift = Programme([Rise("cycloidal", quarter, 20.0), Dwell(quarter), Fall("harmonic", 2 * quarter, 20.0)])
+        >>> lift = Program([Rise("cycloidal", quarter, 20.0), Dwell(quarter), Fall("harmonic", 2 * quarter, 20.0)])
         >>> lift(jnp.array([quarter / 2, quarter, 3 * quarter])).round(9).tolist()
         [10.0, 20.0, 10.0]
     """
@@ -238,10 +238,10 @@ class Programme(eqx.Module):
     def __init__(self, segments: Iterable[Any]):
         self.segments = tuple(segments)
         if not self.segments:
-            raise ValueError("a programme needs at least one segment")
+            raise ValueError("a program needs at least one segment")
         for k, segment in enumerate(self.segments):
             if not isinstance(segment, Segment):
-                raise ValueError(f"segment {k} of a programme must be a Rise, a Fall or a Dwell, got {segment!r}")
+                raise ValueError(f"segment {k} of a program must be a Rise, a Fall or a Dwell, got {segment!r}")
         if is_concrete(self.segments):
             self._check()
 
@@ -250,16 +250,16 @@ class Programme(eqx.Module):
             if not segment.dwells:
                 ends = [float(segment.law(x)) for x in (0.0, 1.0)]
                 if not np.allclose(ends, (0.0, 1.0), atol=1e-12):
-                    raise ValueError(f"the law of segment {k} of a programme must go from 0 to 1, got {ends}")
+                    raise ValueError(f"the law of segment {k} of a program must go from 0 to 1, got {ends}")
         missing = 2 * np.pi - sum(float(s.angle) for s in self.segments)
         if abs(missing) > 1e-9:
             raise ValueError(
-                f"the segments of a programme {'fall short of' if missing > 0 else 'exceed'} a full turn by "
+                f"the segments of a program {'fall short of' if missing > 0 else 'exceed'} a full turn by "
                 f"{abs(missing):.6g} rad ({abs(np.rad2deg(missing)):.6g} deg)"
             )
         heights = [float(s.height) for s in self.segments]
         if abs(sum(heights)) > 1e-9 * max(map(abs, heights)):
-            raise ValueError(f"the lift of a programme does not return to its start: it ends {sum(heights):+.6g} away")
+            raise ValueError(f"the lift of a program does not return to its start: it ends {sum(heights):+.6g} away")
 
     @property
     def starts(self) -> Float[Array, " n"]:
@@ -292,7 +292,7 @@ class Programme(eqx.Module):
 
         !!! Example
 
-            >>> up_and_down = Programme([Rise("harmonic", jnp.pi, 2.0), Fall("harmonic", jnp.pi, 2.0)])
+            >>> up_and_down = Program([Rise("harmonic", jnp.pi, 2.0), Fall("harmonic", jnp.pi, 2.0)])
             >>> [round(x.item(), 9) for x in up_and_down.svaj(1.5 * jnp.pi, speed=10.0)[:2]]
             [1.0, -10.0]
         """
@@ -307,15 +307,15 @@ def _sums(values: list[Array]) -> Array:
 
 
 @once
-def _lift(programme: Programme, theta: Float[Array, "*n"]) -> Float[Array, "*n"]:
+def _lift(program: Program, theta: Float[Array, "*n"]) -> Float[Array, "*n"]:
     theta = theta - 2 * jnp.pi * jax.lax.stop_gradient(jnp.floor(theta / (2 * jnp.pi)))
-    k = jnp.sum(theta[..., None] >= programme.starts, -1) - 1
-    return programme.on(k, theta)
+    k = jnp.sum(theta[..., None] >= program.starts, -1) - 1
+    return program.on(k, theta)
 
 
 @once
-def _derivatives(programme: Programme, theta: Float[Array, "*n"]) -> list[Float[Array, "*n"]]:
-    f: Callable = lambda x: _lift(programme, x)
+def _derivatives(program: Program, theta: Float[Array, "*n"]) -> list[Float[Array, "*n"]]:
+    f: Callable = lambda x: _lift(program, x)
     found = [f(theta)]
     for _ in range(3):
         f = slope(f)

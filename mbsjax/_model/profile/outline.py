@@ -119,7 +119,7 @@ class Outline(eqx.Module):
         """The same for elements that are no curves, of one or many."""
         return place_on(Row(*self.column(e)), s)
 
-    def neighbour(self, e: Int[Array, ""], way: Int[Array, ""]) -> Int[Array, ""]:
+    def neighbor(self, e: Int[Array, ""], way: Int[Array, ""]) -> Int[Array, ""]:
         """The next element (way = 1) or the one before (-1) that has an extent; -1 beyond an end."""
 
         def step(e: Array) -> Array:

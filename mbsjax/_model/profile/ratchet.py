@@ -38,7 +38,7 @@ def ratchet_wheel(teeth: int, outer_radius: Number, root_radius: Number, *, unde
         raise ValueError(
             f"the root radius of a ratchet wheel, {float(root):.6g}, is not below its outer {float(outer):.6g}"
         )
-    # the flank's line passes the centre at this distance
+    # the flank's line passes the center at this distance
     off = outer * jnp.sin(lean)
     if is_concrete(off, root) and abs(float(off)) >= float(root):
         raise ValueError(f"a steep flank that leans back by {float(lean):.6g} never meets the root of a ratchet wheel")
@@ -61,7 +61,7 @@ def pawl(length: Number, nose_radius: Number, hub_radius: Number) -> Profile:
 
     **Arguments:**
 
-    - `length`: from the pivot to the centre of the round nose.
+    - `length`: from the pivot to the center of the round nose.
     - `nose_radius`, `hub_radius`: of the rounds.
 
     A pivot that lies `length` behind the nose on the tangent of the wheel takes the load as pure thrust.

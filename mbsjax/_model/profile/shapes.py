@@ -35,14 +35,14 @@ def bore(radius: Number, center: Numbers = (0.0, 0.0)) -> Profile:
 
     !!! Example
 
-        >>> (bore(2.0)(0.25).normal.round(9) + 0.0).tolist()  # out of the material, towards the centre
+        >>> (bore(2.0)(0.25).normal.round(9) + 0.0).tolist()  # out of the material, towards the center
         [0.0, 1.0]
     """
     return Profile.chain([Circle(center, radius, concave=True)])
 
 
 def eccentric(radius: Number, eccentricity: Number, angle: Number = 0.0) -> Profile:
-    """A round disc that turns about the origin, its centre `eccentricity` away in the direction `angle`.
+    """A round disc that turns about the origin, its center `eccentricity` away in the direction `angle`.
 
     !!! Example
 
@@ -58,7 +58,7 @@ def slot(start: Numbers, end: Numbers, width: Number, *, mouth: bool = False) ->
 
     **Arguments:**
 
-    - `start`, `end`: the centres of its round ends.
+    - `start`, `end`: the centers of its round ends.
     - `width`: from wall to wall.
     - `mouth`: whether the slot is open at `end`: there are only two walls and the round end at `start` then.
 

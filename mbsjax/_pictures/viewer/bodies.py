@@ -127,7 +127,7 @@ def _turn(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
 
 
 def _thinned(points: np.ndarray, closed: bool) -> np.ndarray:
-    """Without points on the straight way between their neighbours."""
+    """Without points on the straight way between their neighbors."""
     if len(points) < 3:
         return points
     before, after = np.roll(points, 1, 0) - points, np.roll(points, -1, 0) - points

@@ -50,8 +50,8 @@ const fit = () => {
   }, [Infinity, -Infinity]);
   const ranges = [eye.right, eye.up, eye.out].map(range), widths = ranges.map(([a, b]) => b - a);
   size = Math.max(...widths) || 1;
-  const centre = ranges.map(([a, b]) => (a + b) / 2);
-  view.focus = [eye.right, eye.up, eye.out].reduce((sum, axis, k) => add(sum, axis, centre[k]), [0, 0, 0]);
+  const center = ranges.map(([a, b]) => (a + b) / 2);
+  view.focus = [eye.right, eye.up, eye.out].reduce((sum, axis, k) => add(sum, axis, center[k]), [0, 0, 0]);
   const edge = Math.min(64, W / 7, H / 7);
   view.scale = Math.min(...[W, H].map((x, k) => (x - 2 * edge) / Math.max(widths[k], .08 * size)));
   dirty = true;

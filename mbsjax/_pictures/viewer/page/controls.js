@@ -159,7 +159,7 @@ window.mbsjax = {
   },
   jump: t => { seek(t); dirty = false; show() }, play, pause, fit,
   project: (body, p) => seen(placed(poses[data.bodies.findIndex(b => b.name === body)], three(p))),
-  colour: body => {
+  color: body => {
     const k = data.bodies.findIndex(b => b.name === body);
     return { line: paint.body(k), fill: paint.bodyFill(k) }
   },

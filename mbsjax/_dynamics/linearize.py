@@ -17,7 +17,7 @@ from .plant import Plant, plant as make_plant
 from .state import State, first_mode
 
 
-class Linearisation(eqx.Module):
+class Linearization(eqx.Module):
     """Small motions about a state: x' = A x, where x holds displacements z along the directions `Z` and their rates.
 
     - `A`: the matrix.
@@ -35,7 +35,7 @@ class Linearisation(eqx.Module):
     __repr__ = by_fields
 
 
-def linearise(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> Linearisation:
+def linearize(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> Linearization:
     """The linear equations of small motions about a state, with the contacts that are `active` held. It looks at
     values: not under `jit`, `vmap` or `grad`.
 
@@ -44,20 +44,20 @@ def linearise(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> L
         >>> import mbsjax as mbs
         >>> pendulum = mbs.Mechanism([mbs.Body("bob", mass=1.0, center=(0.0, -2.5))],
         ...                          [mbs.Revolute("O", "ground", "bob")], gravity=(0.0, -10.0))
-        >>> mbs.linearise(pendulum, mbs.state(pendulum)).A.round(9).tolist()
+        >>> mbs.linearize(pendulum, mbs.state(pendulum)).A.round(9).tolist()
         [[0.0, 1.0], [-4.0, 0.0]]
     """
     plant = make_plant(mech, make_problem(mech, dict(drive or {})))
     if not is_concrete(plant, state0):
         raise ValueError(
-            "`linearise` looks at values, to count the freedoms that are left: it cannot be called under jit, vmap or "
+            "`linearize` looks at values, to count the freedoms that are left: it cannot be called under jit, vmap or "
             "grad"
         )
     mode = first_mode(plant, tuple(c.active for c in mech.contacts), state0.q)
     C = np.asarray(_rows(plant, state0.q, state0.t, mode))
     _, s, V = np.linalg.svd(C, full_matrices=True)
     rank = int(np.sum(s > 1e-9 * max(s.max(initial=0.0), 1e-300)))
-    return Linearisation(*_linear(plant, jnp.asarray(V[rank:].T), state0, mode))
+    return Linearization(*_linear(plant, jnp.asarray(V[rank:].T), state0, mode))
 
 
 @once
