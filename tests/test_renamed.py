@@ -38,15 +38,14 @@ def test_old_keys_of_model_files():
         [bodies.cam.profiles.rim]
         type = "cam"
         base_radius = 3.0
-        follower = { type = "translating", tip = { type = "flat_face", width = 1.5 } }
+        follower = { type = "translating", tip = { type = "flat_face", half_width = 1.5 } }
         %s = [
             { type = "rise", law = "harmonic", angle = 3.141592653589793, height = 2.0 },
             { type = "fall", law = "harmonic", angle = 3.141592653589793, height = 2.0 },
         ]
 
-        [[joints]]
+        [joints.O]
         type = "revolute"
-        name = "O"
         body_a = "ground"
         body_b = "cam"
     """

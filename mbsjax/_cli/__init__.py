@@ -1,1 +1,1 @@
-"""The command `mbsjax`."""
+"""The command `mbsjax`, one command a file."""

@@ -1,1 +1,1 @@
-"""Distributions of dimensions."""
+"""Distributions of dimensions: symmetric and skewed."""
