@@ -13,6 +13,7 @@ from jaxtyping import Array
 from .._events.results import RESULTS
 from .._events.trigger import Trigger
 from .._kinematics.drive import problem as make_problem
+from .._kinematics.run import output_times
 from .._model.mechanism import Mechanism
 from .._numerics.stepper import Chord
 from .._programs.custom_types import Laws, Number, Numbers
@@ -125,9 +126,7 @@ def _checked_triggers(triggers: Sequence[Any]) -> tuple[Trigger, ...]:
 def _output_times(ts: Any, t0: Array, t1: Array) -> Array:
     if ts is None:
         ts = numpy_of(t0, t1).linspace(t0, t1, 201)
-    ts = as_float(ts, "the output times")
-    if ts.ndim != 1 or ts.shape[0] == 0:
-        raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
+    ts = output_times(ts)
     if is_concrete(ts, t0, t1):
         times = np.asarray(ts)
         if not np.all(np.diff(times) > 0) or not (times[0] >= float(t0) and times[-1] <= float(t1)):

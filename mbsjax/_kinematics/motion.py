@@ -19,7 +19,7 @@ from .._numerics.linalg import determinant, least_squares
 from .._numerics.rates import derivatives_at_zero
 from .._programs.batch import lane_by_lane, single
 from .._programs.custom_types import ByName, Laws, Numbers
-from .._programs.precision import as_float, is_concrete, known
+from .._programs.precision import is_concrete, known
 from .._programs.reprs import brief, has_numbers, head
 from .._programs.trees import frozen, once
 from .assembly import explain
@@ -30,7 +30,7 @@ from .mobility import check_drivers, spare_freedoms
 from .mode import Mode
 from .modes import start_mode
 from .replay import event_times
-from .run import AbstractRun
+from .run import AbstractRun, output_times
 from .start import check_start, closest_pairs_and_poses, overlapping
 from .track import ContactReader, ContactTrack, check_kind
 
@@ -182,7 +182,7 @@ def kinematics(
         [8.0, 4.0]
     """
     problem = make_problem(mech, drive)
-    ts = _output_times(ts)
+    ts = _increasing(ts)
     assembling = with_closed_contacts(mech, problem)
     begin = guess(mech, problem, estimate)
     events = max_events if mech.contacts else 0
@@ -209,10 +209,8 @@ def kinematics(
     return _checked(motion, looking) if throw else motion
 
 
-def _output_times(ts: Any) -> Array:
-    ts = as_float(ts, "the output times")
-    if ts.ndim != 1 or ts.shape[0] == 0:
-        raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
+def _increasing(ts: Any) -> Array:
+    ts = output_times(ts)
     if is_concrete(ts) and not np.all(np.diff(ts) > 0):
         raise ValueError("the output times must increase")
     return ts

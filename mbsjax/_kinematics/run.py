@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from .._model.mechanism import Mechanism
 from .._programs.batch import AbstractBatch, lane_by_lane, single
 from .._programs.custom_types import Numbers
-from .._programs.precision import known
+from .._programs.precision import as_float, known
 from .._programs.trees import once
 from .track import (
     AbstractReader,
@@ -31,6 +31,14 @@ from .track import (
 
 
 _Contact = TypeVar("_Contact")  # what a contact is read as
+
+
+def output_times(ts: Any) -> Float[Array, " times"]:
+    """A row of output times, at least one."""
+    ts = as_float(ts, "the output times")
+    if ts.ndim != 1 or ts.shape[0] == 0:
+        raise ValueError(f"the output times must be a row of at least one number, got shape {ts.shape}")
+    return ts
 
 
 class AbstractRun(AbstractBatch, Generic[_Contact]):
