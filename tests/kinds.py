@@ -1,4 +1,4 @@
-"""Small mechanisms of every kind, each a function of one number: what `test_grid` and `test_batches` go through."""
+"""Small mechanisms of every kind, each a function of one number: what `test_grid` goes through."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

@@ -7,7 +7,7 @@ import pytest
 
 import mbsjax as mbs
 from mbsjax._events.dips import dip_by_middle, dip_by_rates
-from mbsjax._events.guards import FORCE, GAP, PER_CONTACT, GuardTable, contact_of, is_end, kind_of, stacked
+from mbsjax._events.guards import GAP, PER_CONTACT, RELEASE, GuardTable, contact_of, is_end, kind_of, stacked
 from mbsjax._events.locator import aim, first, narrowed, no_bracket
 from mbsjax._events.places import Places
 from mbsjax._events.results import code, result_of
@@ -21,13 +21,13 @@ def test_guards_stand_where_the_table_says():
     assert g.shape[0] == table.count == 2 * PER_CONTACT + 3
     np.testing.assert_array_equal(table.gaps(g), gaps)
     np.testing.assert_array_equal(g[table.is_gap[:, 0]], gaps)
-    np.testing.assert_array_equal(g[table.is_force[:, 0]], forces)
+    np.testing.assert_array_equal(g[table.is_release[:, 0]], forces)
     of_guards = table.of_contacts(jnp.array([[5, 6], [7, 8]]), -1)
     for k in range(table.count):
         owner = contact_of(jnp.asarray(k)) if k < 2 * PER_CONTACT else None
         np.testing.assert_array_equal(of_guards[k], [-1, -1] if owner is None else [[5, 6], [7, 8]][int(owner)])
     kinds = kind_of(jnp.arange(PER_CONTACT))
-    assert is_end(kinds).tolist() == [k not in (GAP, FORCE) for k in range(PER_CONTACT)]
+    assert is_end(kinds).tolist() == [k not in (GAP, RELEASE) for k in range(PER_CONTACT)]
 
 
 def test_places_are_chosen_contact_by_contact():

@@ -18,7 +18,7 @@ _SOON = 1e-14  # that it closes within this part of the time covered, and
 _DIGITS, _MET = 3e-17, 3e-15  # no nearer than numbers tell apart, no further than this: later events inherit the error
 
 
-class Signs(NamedTuple):
+class GuardSigns(NamedTuple):
     """What the guards say of a trial, lane by lane, and, first, guard by guard."""
 
     noise: Array
@@ -27,7 +27,7 @@ class Signs(NamedTuple):
     early: Array  # whether one passed zero in the first half,
     crossing: Array  # or at all
     long: Array  # whether the step was too long: an unarmed guard came back
-    instant: Array  # whether an event is due before any step
+    due_now: Array  # whether an event is due before any step
     sinks: Array
     dips: Array
     h_dip: Array
@@ -45,7 +45,7 @@ class Located(NamedTuple):
     h: Array  # the step to try next
 
 
-def signs_of(run: Run, s: State, trial: Trial) -> Signs:
+def signs_of(run: Run, s: State, trial: Trial) -> GuardSigns:
     """Which guards have passed zero, and when."""
     table, size, g, g_mid = run.table, run.plant.problem.system.size, trial.g, trial.g_mid
     kept = trial.keep & ~s.done
@@ -60,7 +60,7 @@ def signs_of(run: Run, s: State, trial: Trial) -> Signs:
     unarmed = unarmed & ((g_mid < -noise) | ((g < -noise) & (g_mid <= noise)))
     # at once: forces that pull, and contacts that approach where they begin
     exempt = table.of_contacts(s.exempt, False)
-    at_once = s.fresh & ((s.armed & (g <= 0) & ~exempt) | (table.is_force & (g < -_NOISE)))
+    at_once = s.fresh & ((s.armed & (g <= 0) & ~exempt) | (table.is_release & (g < -_NOISE)))
     sinks = jnp.zeros_like(s.fresh)
     if table.contacts:
         rates, onward = trial.now.gap_rates, trial.now.gap_rates_dot
@@ -73,8 +73,8 @@ def signs_of(run: Run, s: State, trial: Trial) -> Signs:
         sinks = jnp.any(sunk & table.of_contacts(s.speeds.rates < -2 * slow, False), 0) & kept
     dip, h_dip = _dip(s, trial, size)
     was_early, was_late, long = (jnp.any(x, 0) & kept for x in (early, late, unarmed))
-    crossing, instant = (was_early | was_late) & ~long, jnp.any(at_once, 0) & ~s.done
-    return Signs(noise, unarmed, at_once, was_early, crossing, long, instant, sinks, dip & kept & ~long, h_dip)
+    crossing, due_now = (was_early | was_late) & ~long, jnp.any(at_once, 0) & ~s.done
+    return GuardSigns(noise, unarmed, at_once, was_early, crossing, long, due_now, sinks, dip & kept & ~long, h_dip)
 
 
 def _dip(s: State, trial: Trial, size: Array) -> tuple[Array, Array]:
@@ -90,7 +90,7 @@ def _dip(s: State, trial: Trial, size: Array) -> tuple[Array, Array]:
     return jnp.any(dip, 0), jnp.min(jnp.where(dip, where, 1.0), 0, initial=1.0) * trial.h
 
 
-def locate(run: Run, s: State, trial: Trial, signs: Signs, closing: Any) -> Located:
+def locate(run: Run, s: State, trial: Trial, signs: GuardSigns, closing: Any) -> Located:
     """The bracket, narrowed by the trial, and whether the event is found."""
     table, h, g, g_mid = run.table, trial.h, trial.g, trial.g_mid
     crossing, early, locating = signs.crossing, signs.early, s.bracket.locating
@@ -120,12 +120,12 @@ def locate(run: Run, s: State, trial: Trial, signs: Signs, closing: Any) -> Loca
     return Located(b, not_yet, found & ~jump, jump, jump & crossing & ~early, dips, aim(b, s.tries, leaps))
 
 
-def guard_of(run: Run, s: State, signs: Signs, located: Located, stays: Array) -> Array:
+def guard_of(run: Run, s: State, signs: GuardSigns, located: Located, stays: Array) -> Array:
     """The guard that an event is due to: of several at one time, one that closes a contact."""
     table, b = run.table, located.bracket
     if not table.count:
         return jnp.zeros_like(s.steps)
     order = jnp.where(b.crossed & located.found, b.roots, jnp.inf)
     order = order - jnp.where(table.is_gap & ~table.of_contacts(s.mode.active, True), 1.0, 0.0)
-    order = jnp.where(signs.at_once & signs.instant, -1.0 + jnp.where(table.is_force, 0.0, -1.0), order)
+    order = jnp.where(signs.at_once & signs.due_now, -1.0 + jnp.where(table.is_release, 0.0, -1.0), order)
     return jnp.argmin(jnp.where(signs.unarmed & stays, 0.0, order), 0)

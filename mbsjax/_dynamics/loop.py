@@ -21,7 +21,7 @@ from .._numerics.stepper import step
 from .._programs.trees import tree_where
 from .guards import guards
 from .impact import RestRule
-from .location import Located, Signs, guard_of, locate, signs_of
+from .location import GuardSigns, Located, guard_of, locate, signs_of
 from .loop_state import Options, Run, State, Trial
 from .mode import Mode
 from .plant import Instant, Plant
@@ -105,7 +105,7 @@ def _attempt(run: Run, s: State) -> tuple[State, RecordedStep, Array]:
     located = locate(run, s, trial, signs, closing)
     active, (h, keep) = ~s.done, (trial.h, trial.keep)
     stays = signs.long & (h <= 1e-12 * run.span)  # it does not leave its surface: it stays, or is met again
-    event = located.found | signs.instant | stays
+    event = located.found | signs.due_now | stays
     searching = signs.crossing | s.bracket.locating
     plain = (keep & active & ~signs.long & ~located.dips & ~searching & ~s.fresh) | located.over
     guard = jnp.where(event, guard_of(run, s, signs, located, stays), -1)
@@ -152,7 +152,9 @@ def _tried(run: Run, s: State) -> Trial:
     return Trial(h, t, now, speeds, g_mid, apart_mid, g, places, there, apart, keep, h_next, sound, off)
 
 
-def _next_step(run: Run, s: State, trial: Trial, signs: Signs, located: Located, plain: Array, closing: Any) -> Array:
+def _next_step(
+    run: Run, s: State, trial: Trial, signs: GuardSigns, located: Located, plain: Array, closing: Any
+) -> Array:
     """The step to try next."""
     h, fail, far = trial.h, ~s.done & ~trial.keep, jnp.full_like(run.span, jnp.inf)
     h_long = h / 2
@@ -178,7 +180,7 @@ def _next_step(run: Run, s: State, trial: Trial, signs: Signs, located: Located,
 
 
 def _committed(
-    run: Run, s: State, trial: Trial, signs: Signs, located: Located, plain: Array, event: Array, h: Array, guard
+    run: Run, s: State, trial: Trial, signs: GuardSigns, located: Located, plain: Array, event: Array, h: Array, guard
 ) -> tuple[State, RecordedStep]:
     """The state after the trial, and the step to record, before an event has its effect."""
     now, b, active = trial.now, located.bracket, ~s.done

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._events.guards import FORCE, GAP, PER_CONTACT, contact_of, is_end, kind_of
+from .._events.guards import GAP, PER_CONTACT, RELEASE, contact_of, is_end, kind_of
 from .._events.kinds import number
 from .._events.places import Places
 from .._numerics.groups import lanewise
@@ -78,7 +78,7 @@ def reset(
         "closed": (meets & closed[k]) | soft,
         "impact": meets,
         "transition": goes_on,
-        "released": what == FORCE,
+        "released": what == RELEASE,
     }
     kind = jnp.select([is_switch, *kinds.values()], [turned, *map(number, kinds)], number("deleted"))
     struck, impulse = hit.struck & meets, jnp.where(meets, hit.impulse, 0.0)
@@ -130,7 +130,7 @@ def _changed(
     further, possible = plant.problem.system.next_elements(frame.planes, mode.places, what)
     able = jnp.any(mine & possible)
     goes_on = is_end(what) & able
-    opens = (what == FORCE) | (is_end(what) & ~able)
+    opens = (what == RELEASE) | (is_end(what) & ~able)
     closing = what == GAP
     active = jnp.where(meets, active, jnp.where(mine & opens, False, active | (mine & closing)))
     moved = jnp.where(goes_on, mine, ~mode.active | (mine & closing))
@@ -143,7 +143,7 @@ class Bounces(NamedTuple):
 
     fastest: Float[Array, "*lanes"]
     last: Float[Array, "c *lanes"]  # when each contact last made one,
-    pull: Float[Array, "c *lanes"]  # and the acceleration of its gap before it
+    acceleration: Float[Array, "c *lanes"]  # and the acceleration of its gap before it
 
 
 def reset_lanes(
@@ -163,38 +163,38 @@ def reset_lanes(
     lasts that it sums up, and how fast the acceleration of the gap changes there. The step `began` in another mode."""
     c, lanes = len(plant.laws), t.ndim
     guard = jnp.maximum(guard, 0)
-    pull = settle = jerk = jnp.zeros_like(t)
+    acceleration = settle = jerk = jnp.zeros_like(t)
     mine: Any = None
     if c:
         numbers = np.arange(c).reshape(-1, *(1,) * lanes)
         mine = (numbers == contact_of(guard)) & (kind_of(guard) == GAP) & event
         # the acceleration is known on the elements that the step began with
         mine = mine & (began.places.e1 == there[0].e1) & (began.places.e2 == there[0].e2)
-        pull = jnp.sum(jnp.where(mine, now.gap_rates_dot, 0.0), 0)
+        acceleration = jnp.sum(jnp.where(mine, now.gap_rates_dot, 0.0), 0)
         hop = _HOP * REST_NOISE * plant.problem.system.size
-        rest = rest._replace(speed=jnp.maximum(rest.speed, jnp.sqrt(2 * jnp.maximum(-pull, 0.0) * hop)))
+        rest = rest._replace(speed=jnp.maximum(rest.speed, jnp.sqrt(2 * jnp.maximum(-acceleration, 0.0) * hop)))
     rest = RestRule(*(jnp.broadcast_to(x, t.shape) for x in rest))
     made = lanewise(reset, lanes)(plant, now.frame, now.v, mode, there, guard, rest, bounces.fastest)
     if c:
-        last, last_pull, restitution = (
-            jnp.sum(jnp.where(mine, x, 0.0), 0) for x in (bounces.last, bounces.pull, plant.restitution)
+        last, last_acceleration, restitution = (
+            jnp.sum(jnp.where(mine, x, 0.0), 0) for x in (bounces.last, bounces.acceleration, plant.restitution)
         )
         flew = jnp.isfinite(last) & (t > last)
-        jerk = jnp.where(flew, (pull - last_pull) / jnp.where(flew, t - last, 1.0), 0.0)
-        settle = bouncing_time(made.rebound, pull, jerk, restitution, _SERIES * span)
+        jerk = jnp.where(flew, (acceleration - last_acceleration) / jnp.where(flew, t - last, 1.0), 0.0)
+        settle = bouncing_time(made.rebound, acceleration, jerk, restitution, _SERIES * span)
     bounces = Bounces(
         jnp.where(event, jnp.maximum(bounces.fastest, made.approach), bounces.fastest),
         jnp.where(mine, t, bounces.last) if c else bounces.last,
-        jnp.where(mine, now.gap_rates_dot, bounces.pull) if c else bounces.pull,
+        jnp.where(mine, now.gap_rates_dot, bounces.acceleration) if c else bounces.acceleration,
     )
     return made, bounces, settle, jerk
 
 
 def bouncing_time(speed: Array, acceleration: Array, jerk: Array, restitution: Array, longest: Any) -> Array:
     """How long the bouncing lasts that begins with this speed away from a surface, under an acceleration towards it
-    that changes evenly: infinitely many flights, the first of 2 v/A, each `restitution` times as long as the last.
-    Right to second order in the speed; zero where the acceleration is not steady enough for such a series, or it would
-    be longer than `longest`."""
+    that changes evenly: infinitely many flights (Zeno's behavior of hybrid systems), the first of 2 v/A, each
+    `restitution` times as long as the last. Right to second order in the speed; zero where the acceleration is not
+    steady enough for such a series, or it would be longer than `longest`."""
     pull = -acceleration
     falls = (pull > 0) & (speed > 0) & (restitution < 1)
     safe = jnp.where(falls, pull, 1.0)

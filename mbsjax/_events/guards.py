@@ -2,7 +2,8 @@
 
 Every contact has six: its gap, or, once it is active, the gap elsewhere (G_I in the thesis); how far its places are
 from the ends of their elements, two on each profile (G_T); and its force, or, in kinematics, the speed at which it
-pushes (G_F). The guards of forces and triggers follow. A new guard of every contact is a new row of `stacked`.
+pushes (G_F). The guards of forces and triggers follow. A new guard of every contact is a new row of
+`stacked` and a number here.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from .._numerics.groups import pick
 
 
 PER_CONTACT = 6
-GAP, FORCE = 0, 5  # between them the four ends
+GAP, RELEASE = 0, 5  # between them the four ends
 
 
 class GuardTable(NamedTuple):
@@ -41,8 +42,8 @@ class GuardTable(NamedTuple):
         return self._of_kind(GAP)
 
     @property
-    def is_force(self) -> np.ndarray:
-        return self._of_kind(FORCE)
+    def is_release(self) -> np.ndarray:
+        return self._of_kind(RELEASE)
 
     @property
     def contact_numbers(self) -> np.ndarray:
@@ -81,4 +82,4 @@ def kind_of(guard: Int[Array, "*lanes"]) -> Int[Array, "*lanes"]:
 
 def is_end(kind: Int[Array, "*lanes"]) -> Bool[Array, "*lanes"]:
     """Whether it is one of the four ends."""
-    return (kind > GAP) & (kind < FORCE)
+    return (kind > GAP) & (kind < RELEASE)

@@ -35,6 +35,6 @@ def guards(
     numbers = np.arange(len(system.layout.holds)).reshape(-1, *(1,) * mode.owner.ndim)
     mine = jnp.sum(jnp.where(mode.owner[None] == numbers, speed[None], 0.0), 1) * mode.push
     pushes = np.array([hold == "push" for hold in system.layout.holds]).reshape(-1, *(1,) * (mode.owner.ndim - 1))
-    pull = jnp.where(active & pushes, mine, 1.0)
-    values = stacked(gaps / system.size, near.ends, pull)
+    push_speed = jnp.where(active & pushes, mine, 1.0)
+    values = stacked(gaps / system.size, near.ends, push_speed)
     return values, mode._replace(places=near.places), near.closest, near.apart

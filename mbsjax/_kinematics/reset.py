@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from .._events.guards import FORCE, GAP, contact_of, is_end, kind_of
+from .._events.guards import GAP, RELEASE, contact_of, is_end, kind_of
 from .._events.kinds import number
 from .._events.places import Places
 from .._numerics.groups import lanewise
@@ -59,7 +59,7 @@ def reset(
     closes, shifts = (what == GAP) & ~active, (what == GAP) & active
     follows = slope @ D[:, row] > SURE * system.size  # the old place opens when the new one is kept
     goes_on, ends = is_end(what) & possible[k], is_end(what) & ~possible[k]
-    deleted, released = ends | (lost & can_lose), what == FORCE
+    deleted, released = ends | (lost & can_lose), what == RELEASE
     jams = (closes & ~able) | (shifts & ~follows) | (lost & ~can_lose)
 
     taken = closed._replace(

@@ -48,6 +48,7 @@ def Screw(
     """A screw along z: one travel, with a turn for every `lead` (A.1-2, whose last entry is 1).
 
     Its twist has 2 pi / lead where (A.1-5) prints 2 pi / q. A negative lead is a left-hand thread.
+    Forces act on its travel by name: a spring against it is `Spring("vice", stiffness=...)`.
 
     !!! Example
 

@@ -53,7 +53,11 @@ def common_normal(
 
     Derivatives are those of the exact solution.
     """
-    found = _normal_with_curves(A, B, X, e1, e2, s1, s2) if A.curves or B.curves else _plain_normal(A, B, X, e1, e2)
+    found = (
+        _normal_with_curves(A, B, X, e1, e2, s1, s2)
+        if A.curves or B.curves
+        else _constant_curvature_normal(A, B, X, e1, e2)
+    )
     return found._replace(s1=_wrapped(A, found.s1), s2=_wrapped(B, found.s2))
 
 
@@ -62,7 +66,7 @@ def _normal_with_curves(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array, s1
     curve_a, curve_b = A.is_curve(e1), B.is_curve(e2)
     found = CommonNormal(s1, s2, jnp.full_like(s1, jnp.inf))
     if A.has_plain and B.has_plain:
-        found = _plain_normal(A, B, X, e1, e2)
+        found = _constant_curvature_normal(A, B, X, e1, e2)
     first, second = (_PlacedElement(shape, x, e) for shape, x, e in ((A, None, e1), (B, X, e2)))
     if A.curves and B.has_plain:
         found = _select(curve_a & ~curve_b, _normal_of_curve_and_plain(first, s1, second), found)
@@ -108,7 +112,7 @@ def closest_pair(
         A_, B_, X_, size_ = frozen((A, B, X, size))  # which pair it is has no derivative
         found, bent, at, common = _normals_with_curves(A_, B_, X_, pairs, size_)
     else:
-        found = _plain_normal(A, B, X, e1, e2)
+        found = _constant_curvature_normal(A, B, X, e1, e2)
         found = found._replace(s1=_wrapped(A, found.s1), s2=_wrapped(B, found.s2))
         bent = A.curvature(e1) + B.curvature(e2)
         at = A.plain_place(e1, found.s1).position if skip is not None else None
@@ -222,7 +226,7 @@ def _local_coordinate(column: Array, line: Any, t: Array, point: Array, normal: 
     return _where(line, on_line, on_arc)
 
 
-def _plain_normal(A: Outline, B: Outline, X: SE2, e1: Any, e2: Any) -> CommonNormal:
+def _constant_curvature_normal(A: Outline, B: Outline, X: SE2, e1: Any, e2: Any) -> CommonNormal:
     """Of elements that are no curves, of one pair or many. Centers and lines: base_b - base_a = (r_a + r_b + q3) n for
     arcs; a line brings its own n."""
     lines = A.is_line(e1), B.is_line(e2)
