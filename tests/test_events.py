@@ -66,7 +66,7 @@ def test_the_locator_finds_the_first_of_several_roots(seed):
     b, evaluations = _search(f, 1.0, 1e-12)
     assert int(first(b)) == int(np.argmin(roots))
     assert float(b.lo) <= roots.min() + 1e-15 and float(b.hi) >= roots.min() - 1e-15
-    assert evaluations < 96  # after which simulations give up
+    assert evaluations <= 1 + 8 + 2 * 40  # the step, chords, then every other attempt halves the bracket
 
 
 def test_a_smooth_root_takes_few_evaluations_and_a_jump_is_bracketed():
@@ -85,12 +85,12 @@ def test_dips_of_parabolas_are_seen():
     for depth, expected in ((0.8 * room, True), (-20 * bend, False)):
         at = lambda x, depth=depth: jnp.asarray(bend * (x - lowest) ** 2 - depth)
         rates = [jnp.asarray(2 * bend * (x - lowest)) for x in (0.0, 1.0)]
-        for dip, where in (
-            dip_by_middle(at(0.0), at(0.5), at(1.0)),
-            dip_by_rates(at(0.0), rates[0], at(1.0), rates[1], jnp.ones(())),
+        for (dip, where), error in (
+            (dip_by_middle(at(0.0), at(0.5), at(1.0)), 1e-12),
+            (dip_by_rates(at(0.0), rates[0], at(1.0), rates[1], jnp.ones(())), 1 / 32),  # of sixteen parts, the lowest
         ):
             assert np.all(np.asarray(dip) == expected)
-            np.testing.assert_allclose(where, lowest, atol=0.04)
+            np.testing.assert_allclose(where, lowest, atol=error, rtol=0)
 
 
 def test_codes_are_the_results_and_a_stop_is_a_success():
