@@ -1,7 +1,8 @@
-"""Mechanisms with impacts that several tests share."""
+"""Mechanisms with impacts that several tests share, and what follows from a law of impact."""
 
 import jax.numpy as jnp
 import numpy as np
+from scipy.optimize import brentq
 
 import mbsjax as mbs
 
@@ -72,3 +73,11 @@ def ball(restitution=1.0, half=1.0) -> mbs.Mechanism:
         ],
         gravity=(0.0, -9.81),
     )
+
+
+def rebound(c, v):
+    """The speed after an impact of Hunt and Crossley's law, in which c = hysteresis / stiffness. From
+    m v dv = -k (1 + c v) d^n dd, whatever k, m and n are: c (v + v') = log((1 + c v) / (1 - c v'))."""
+    if c == 0:
+        return v
+    return brentq(lambda u: c * (v + u) - np.log1p(c * v) + np.log1p(-c * u), 1e-3 * v, min(v, (1 - 1e-12) / c))

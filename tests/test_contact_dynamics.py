@@ -16,6 +16,7 @@ from scipy.special import ellipk
 
 import mbsjax as mbs
 from tests.contacts import T3, crank_slider_and_four_bar, heavy_crank_slider, t3_cam
+from tests.impacts import rebound
 from tests.latch import latch
 from tests.simulated import COUNT, check_contacts, event_times, go, story
 from tests.test_contact_motion import borders, lifts

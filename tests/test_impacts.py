@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from numpy import pi
-from scipy.optimize import brentq
 from scipy.special import gamma
 
 import mbsjax as mbs
+from tests.impacts import rebound
 from tests.simulated import check_contacts, event_times, go, story
 
 
@@ -288,14 +288,6 @@ def test_balls_that_strike_from_both_ends():
 
 
 # -- compliant contacts --------------------------------------------------------------------------------------
-
-
-def rebound(c, v):
-    """The speed after an impact of Hunt and Crossley's law, in which c = hysteresis / stiffness. From
-    m v dv = -k (1 + c v) d^n dd, whatever k, m and n are: c (v + v') = log((1 + c v) / (1 - c v'))."""
-    if c == 0:
-        return v
-    return brentq(lambda u: c * (v + u) - np.log1p(c * v) + np.log1p(-c * u), 1e-3 * v, min(v, (1 - 1e-12) / c))
 
 
 @functools.cache
