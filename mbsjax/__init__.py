@@ -4,10 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 from . import frames as frames, plots as plots
 from ._dynamics.equilibrium import Equilibrium as Equilibrium, equilibrium as equilibrium
+from ._dynamics.holding import Holding as Holding, holding as holding, holding_limit as holding_limit
 from ._dynamics.inverse_dynamics import Efforts as Efforts, inverse_dynamics as inverse_dynamics
 from ._dynamics.linearize import Linearization as Linearization, linearize as linearize
 from ._dynamics.outcome import CLASSES as CLASSES
 from ._dynamics.reaction import Reaction as Reaction
+from ._dynamics.rubbing import Rubbing as Rubbing
 from ._dynamics.solution import ContactForce as ContactForce, Solution as Solution, Stats as Stats
 from ._dynamics.state import State as State, state as state
 from ._events.kinds import EVENTS as EVENTS
@@ -51,6 +53,12 @@ from ._model.contact_laws import (
 from ._model.force.base import AbstractForce as AbstractForce, Moment as Moment, Reading as Reading
 from ._model.force.load import Load as Load
 from ._model.force.spring import Actuator as Actuator, Spring as Spring
+from ._model.friction import (
+    AbstractFriction as AbstractFriction,
+    Coulomb as Coulomb,
+    DryTorque as DryTorque,
+    JointFriction as JointFriction,
+)
 from ._model.gauge import AbstractGauge as AbstractGauge, Angle as Angle, Distance as Distance, Offset as Offset
 from ._model.joint.base import (
     AbstractFlatPair as AbstractFlatPair,

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mbsjax as mbs
-from mbsjax._dynamics.plant import plant, some_moment
+from mbsjax._dynamics.build import plant, some_moment
 
 
 def cube(x):

@@ -19,8 +19,11 @@ from .._programs.custom_types import ByName, Laws, Number
 from .._programs.precision import as_float, is_concrete
 from .._programs.reprs import brief
 from .._programs.trees import frozen, once
+from .build import plant as make_plant
+from .instant import Frame
 from .mode import Mode
-from .plant import Frame, Plant, plant as make_plant
+from .plant import Plant
+from .rest import rest_load, steady_load
 from .state import State, first_mode
 
 
@@ -134,7 +137,7 @@ def _rest_forces(plant: Plant, q: Array, d: Array, mode: Mode, t: Array, driven:
         v = plant.spread(jnp.zeros(len(u)), plant.driven(t)[0])
         sides = jnp.where(plant.switches(t, frame.q, v, frame) >= 0, 1.0, -1.0)
         mode = mode._replace(signs=sides)
-    load = (plant.steady_load if driven else plant.rest_load)(t, frame, mode)
+    load = (steady_load if driven else rest_load)(plant, t, frame, mode)
     C = frame.C[:, u] * plant.columns[None] / plant.row_sizes[:, None]
     return load[u] * plant.columns, frame.residual / plant.row_sizes, C
 

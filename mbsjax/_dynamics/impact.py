@@ -1,15 +1,18 @@
 """Impacts: which contacts make an impulse, and how large it is (thesis 3.5). Written for one lane."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from .._numerics.groups import pick
-from .._numerics.linalg import definite, product
+from .._numerics.linalg import definite, general, product
+from .instant import Frame
 from .mode import Mode
-from .plant import Frame, Plant
+from .plant import Plant
 
 
 TOUCHING = 1e-8  # of the mechanism's size: contacts nearer than this take part in an impact elsewhere
@@ -28,6 +31,16 @@ class RestRule(NamedTuple):
         return jnp.maximum(self.speed, self.share * fastest)
 
 
+class Tangents(NamedTuple):
+    """The contacts of a position, as an impact with friction sees them."""
+
+    rates: Float[Array, " c"]  # of sliding
+    response: Float[Array, "nu c"]  # velocities that unit impulses along the contacts make,
+    G_n: Float[Array, "c c"]  # the rates of the gaps,
+    G: Float[Array, "c c"]  # and those of sliding
+    mu: Float[Array, " c"]
+
+
 class Collision(NamedTuple):
     """The contacts of a position, as an impact sees them."""
 
@@ -35,6 +48,14 @@ class Collision(NamedTuple):
     rates: Float[Array, " c"]  # of the gaps
     response: Float[Array, "nu c"]  # velocities that unit impulses make,
     G: Float[Array, "c c"]  # and the rates of the gaps
+    tangents: Tangents | None  # without friction, nothing
+
+
+class Impulses(NamedTuple):
+    """The impulses of all contacts; without friction there are none along them."""
+
+    normal: Float[Array, " c"]
+    along: Float[Array, " k"]
 
 
 def collision(plant: Plant, frame: Frame, v: Array, mode: Mode) -> Collision:
@@ -42,10 +63,21 @@ def collision(plant: Plant, frame: Frame, v: Array, mode: Mode) -> Collision:
     frame = plant.touching(frame, mode)
     there = jnp.all(jnp.isfinite(frame.slopes), 1)  # not where two profiles have no common normal
     frame = frame._replace(slopes=jnp.where(there[:, None], frame.slopes, 0.0))
-    Cc = pick(frame.slopes, plant.problem.unknown, 1)
+    u, c = plant.problem.unknown, len(plant.laws)
+    rows = frame.slopes
+    if plant.friction is not None and plant.tangents:
+        along, mine = jnp.zeros_like(rows), np.array(plant.friction.contacts)
+        along = along.at[mine].set(frame.T[: len(mine)] * plant.problem.system.size)
+        rows = jnp.concatenate([rows, jnp.where(there[:, None], along, 0.0)])
+    Cc = pick(rows, u, 1)
     held = frame.C.shape[0] - int(plant.rigid.sum())
     response, _ = plant.solver(frame, mode, contacts=False)(Cc.T, jnp.zeros((held, Cc.shape[0])))
-    return Collision(frame, _times(frame.slopes, v), response, product(Cc, response))
+    rates, G = _times(rows, v), product(Cc, response)
+    if plant.friction is None or not plant.tangents:
+        return Collision(frame, rates, response, G, None)
+    mu = jnp.zeros(c).at[mine].set(plant.friction.sliding[: len(mine)])
+    tangents = Tangents(rates[c:], response[:, c:], G[:c, c:], G[c:, c:], mu)
+    return Collision(frame, rates[:c], response[:, :c], G[:c, :c], tangents)
 
 
 def _times(A: Array, x: Array) -> Array:
@@ -54,11 +86,53 @@ def _times(A: Array, x: Array) -> Array:
 
 
 def impulses(
-    met: Collision, restitution: Float[Array, " c"], struck: Bool[Array, " c"], elastic: Bool[Array, " c"]
-) -> Float[Array, " c"]:
-    """The impulses that bring the contacts `struck` to rest, or, `elastic`, to what restitution leaves (3.5.2)."""
-    b = met.rates * (1 + jnp.where(elastic, restitution, 0.0))
-    return _chosen(met.G, b, struck)
+    met: Collision,
+    restitution: Float[Array, " c"],
+    struck: Bool[Array, " c"],
+    elastic: Bool[Array, " c"],
+    slid: Float[Array, " k"],
+    poisson: bool,
+) -> Impulses:
+    """The impulses that bring the contacts `struck` to rest, or, `elastic`, to what restitution leaves (3.5.2). With
+    friction, `slid` tells which way each slides afterwards, 0 for one that does not; a single contact goes along
+    Routh's path. Restitution is Newton's, of speeds, or for a single contact Poisson's, of impulses."""
+    e = jnp.where(elastic, restitution, 0.0)
+    if met.tangents is None:
+        return Impulses(_chosen(met.G, met.rates * (1 + e), struck), jnp.zeros(0))
+    together = _together(met, met.rates * (1 + e), struck, slid)
+    one = lambda x: jnp.sum(jnp.where(struck, x, 0.0))
+    diagonal = lambda A: one(jnp.sum(A * np.eye(len(e)), 1))
+    near, t = jnp.sum(struck) == 1, met.tangents
+    masses = [jnp.where(near, diagonal(A), x) for A, x in ((met.G, 1.0), (t.G_n, 0.0), (t.G, 1.0))]
+    alone = routh(one(met.rates), one(t.rates), masses, one(t.mu), one(e), poisson)
+    return Impulses(*(jnp.where(near & struck, x, y) for x, y in zip(alone, together)))
+
+
+def routh(u: Array, w: Array, response: Sequence[Array], mu: Array, e: Array, poisson: bool) -> tuple[Array, Array]:
+    """The impulses of a single contact whose gap closes with u < 0 and which slides with w, by Routh's construction:
+    the normal impulse grows, friction has its limit until sliding stops, from then on it holds, or, where it cannot,
+    has its limit the other way. u grows by g_n and g_nt, w by g_nt and g_t, the `response`, for units of the two
+    impulses."""
+    g_n, g_nt, g_t = response
+    g_t = jnp.where(g_t > 0, g_t, 1.0)
+    s = jnp.where(w < 0, -1.0, 1.0)
+    slows = g_nt - mu * s * g_t  # of w, for each unit of the normal impulse
+    stops = s * slows < 0
+    until = jnp.where(stops, -w / jnp.where(stops, slows, 1.0), jnp.inf)  # the impulse at which sliding stops
+    after = jnp.clip(-g_nt / g_t, -mu, mu)
+    first, then = g_n - mu * s * g_nt, g_n + g_nt * after  # what u grows by, before and after that
+
+    def reaching(gain: Array) -> Array:
+        """The impulse that changes u by `gain`."""
+        most = jnp.where(stops, first * jnp.where(stops, until, 0.0), jnp.inf)
+        early = (first > 0) & (gain <= most)
+        late = jnp.where(stops, until, 0.0) + (gain - jnp.where(stops, most, 0.0)) / jnp.where(then > 0, then, 1.0)
+        return jnp.where(early, gain / jnp.where(first > 0, first, 1.0), late)
+
+    total = (1 + e) * reaching(-u) if poisson else reaching(-(1 + e) * u)
+    total = jnp.maximum(total, 0.0)
+    before = jnp.minimum(total, until)
+    return total, -mu * s * before + after * (total - before)
 
 
 def _chosen(G: Array, b: Array, chosen: Array) -> Array:
@@ -66,6 +140,28 @@ def _chosen(G: Array, b: Array, chosen: Array) -> Array:
     both = chosen[:, None] & chosen[None]
     A = jnp.where(both, G, 0.0) + jnp.diag(jnp.where(chosen, 0.0, 1.0))
     return definite(A, 1e-12)(jnp.where(chosen, -b, 0.0)[:, None])[:, 0]
+
+
+def _together(met: Collision, b: Array, struck: Array, slid: Array) -> Impulses:
+    """The impulses of the contacts `struck` that bring G pi + b to zero, and sliding to rest, or friction to its limit
+    where it goes on."""
+    t, c = met.tangents, len(b)
+    assert t is not None
+    eye, zero = np.eye(c), jnp.zeros((c, c))
+    rubs = struck & (t.mu > 0)
+    holds = rubs & (slid == 0)
+    own = [jnp.sum(A * eye, 1) for A in (met.G, t.G)]
+    own = [jnp.where(x > 0, x, 1.0)[:, None] for x in own]
+    limit = jnp.where(rubs, slid * t.mu, 0.0)[:, None] * eye
+    upper = jnp.where(struck[:, None], jnp.concatenate([met.G, t.G_n], 1) / own[0], jnp.concatenate([eye, zero], 1))
+    lower = jnp.concatenate([t.G_n.T, t.G], 1) / own[1]
+    lower = jnp.where(holds[:, None], lower, jnp.concatenate([limit, eye + zero], 1))
+    A = jnp.concatenate([upper, lower])
+    aim = jnp.concatenate([jnp.where(struck, -b / own[0][:, 0], 0.0), jnp.where(holds, -t.rates / own[1][:, 0], 0.0)])
+    x, soft = jnp.zeros(2 * c), A + 1e-11 * np.eye(2 * c)
+    for _ in range(2):  # the second pass makes up for the softness, which contacts need that share a load
+        x = x + general(soft, aim - _times(A, x))[0]
+    return Impulses(x[:c], x[c:])
 
 
 def complementary(G: Float[Array, "c c"], b: Float[Array, " c"], taking_part: Bool[Array, " c"]) -> Bool[Array, " c"]:
@@ -93,17 +189,51 @@ def complementary(G: Float[Array, "c c"], b: Float[Array, " c"], taking_part: Bo
     return chosen
 
 
-def struck_velocity(plant: Plant, met: Collision, v: Array, pi: Array) -> Array:
+def _frictional(met: Collision, b: Array, taking_part: Array) -> tuple[Bool[Array, " c"], Float[Array, " c"]]:
+    """Which contacts make an impulse, as in `complementary`, and which way they slide then: pairs hold where that takes
+    no more than friction can do, and slide on where friction is against it."""
+    t, c = met.tangents, len(b)
+    assert t is not None
+    small = 1e-12 * (jnp.max(jnp.abs(b), initial=0.0) + jnp.max(jnp.abs(t.rates), initial=0.0) + 1e-300)
+
+    def wrong(struck: Array, slid: Array) -> tuple[Array, Array, Array]:
+        pi = _together(met, b, struck, slid)
+        size = 1e-12 * (jnp.max(jnp.abs(pi.normal)) + jnp.max(jnp.abs(pi.along)))
+        gap = b + _times(met.G, pi.normal) + _times(t.G_n, pi.along)
+        w = t.rates + _times(t.G_n.T, pi.normal) + _times(t.G, pi.along)
+        changes = taking_part & jnp.where(struck, pi.normal < -size, gap < -small)
+        beyond = jnp.abs(pi.along) > t.mu * pi.normal + size
+        turns = struck & (t.mu > 0) & jnp.where(slid == 0, beyond, slid * w < -small)
+        return changes, turns & ~changes, jnp.where(slid == 0, -jnp.sign(pi.along), 0.0)
+
+    def exchange(state):
+        struck, slid, (changes, turns, to), i = state
+        first = jnp.arange(c) == jnp.argmax(changes | turns)
+        mine = (i < c + 1) | first
+        struck, slid = struck ^ (changes & mine), jnp.where(turns & mine, to, slid)
+        return struck, slid, wrong(struck, slid), i + 1
+
+    begin = complementary(met.G, b, taking_part)
+    go_on = lambda state: jnp.any(state[2][0] | state[2][1]) & (state[3] < 8 * c + 8)
+    struck, slid, *_ = jax.lax.while_loop(go_on, exchange, (begin, jnp.zeros(c), wrong(begin, jnp.zeros(c)), 0))
+    return struck, slid
+
+
+def struck_velocity(plant: Plant, met: Collision, v: Array, pi: Impulses) -> Array:
     """The velocities after impulses."""
-    return v + plant.spread(_times(met.response, pi), jnp.zeros(len(plant.problem.columns)))
+    change = _times(met.response, pi.normal)
+    if met.tangents is not None:
+        change = change + _times(met.tangents.response, pi.along)
+    return v + plant.spread(change, jnp.zeros(len(plant.problem.columns)))
 
 
 class Impact(NamedTuple):
     """What an impact does."""
 
     struck: Bool[Array, " c"]  # which contacts make an impulse,
-    elastic: Bool[Array, " c"]  # and which of them with their restitution
-    impulse: Float[Array, " c"]
+    elastic: Bool[Array, " c"]  # which of them with their restitution,
+    slid: Float[Array, " k"]  # and which way they slide then
+    impulse: Impulses
     rates: Float[Array, " c"]  # of the gaps, afterwards
 
 
@@ -113,19 +243,28 @@ def impact(
     taking_part: Bool[Array, " c"],
     bouncing: Bool[Array, " c"],
     rest_speed: Float[Array, ""],
+    poisson: bool,
 ) -> Impact:
     """The impulses of the contacts that take part. Of those that would bounce, the ones that part more slowly than
     `rest_speed` stay together (3.6.1-4); and none bounces where that would make energy."""
-    no, zero = jnp.zeros_like(taking_part), jnp.zeros_like(met.rates)
+    no, zero, t = jnp.zeros_like(taking_part), jnp.zeros_like(met.rates), met.tangents
+    none = zero[:0] if t is None else zero
 
     def weighed(k: Array, state: Impact) -> Impact:
         elastic = state.elastic
-        struck = complementary(met.G, met.rates * (1 + jnp.where(elastic, restitution, 0.0)), taking_part)
-        pi = impulses(met, restitution, struck, elastic)
-        after = met.rates + _times(met.G, pi)
+        b = met.rates * (1 + jnp.where(elastic, restitution, 0.0))
+        struck, slid = (complementary(met.G, b, taking_part), none) if t is None else _frictional(met, b, taking_part)
+        pi = impulses(met, restitution, struck, elastic, slid, poisson)
+        work, gain = jnp.sum(pi.normal * met.rates), _times(met.G, pi.normal)
+        after = met.rates + gain
+        lost = jnp.sum(pi.normal * gain) / 2
+        if t is not None:
+            across = _times(t.G_n, pi.along)
+            work, after = work + jnp.sum(pi.along * t.rates), after + across
+            lost = lost + jnp.sum(pi.normal * across) + jnp.sum(pi.along * _times(t.G, pi.along)) / 2
         rests = ~(after >= rest_speed)
-        work = jnp.sum(pi * met.rates)
-        gains = work + jnp.sum(pi * _times(met.G, pi)) / 2 > 1e-12 * jnp.abs(work)
-        return Impact(struck, elastic & ~jnp.select([k == 0, k == 1], [rests, gains | no], no), pi, after)
+        gains = work + lost > 1e-12 * jnp.abs(work)
+        still = jnp.select([k == 0, k == 1], [rests, gains | no], no)
+        return Impact(struck, elastic & ~still, slid, pi, after)
 
-    return jax.lax.fori_loop(0, 3, weighed, Impact(no, bouncing, zero, zero))
+    return jax.lax.fori_loop(0, 3, weighed, Impact(no, bouncing, none, Impulses(zero, none), zero))

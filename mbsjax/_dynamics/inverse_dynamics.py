@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from .._events.places import Places
 from .._kinematics.drive import problem as make_problem
@@ -17,9 +17,11 @@ from .._programs.batch import AbstractBatch, lane_by_lane
 from .._programs.custom_types import Laws, Numbers
 from .._programs.reprs import brief, has_numbers
 from .._programs.trees import once
+from .build import plant as make_plant
 from .mode import Mode
-from .plant import Plant, plant as make_plant
+from .plant import Plant
 from .reaction import Reaction, reaction
+from .rubbing import Rubbing, friction_of, rubbing_of
 
 
 class Efforts(AbstractBatch):
@@ -29,6 +31,10 @@ class Efforts(AbstractBatch):
     - `drive`: what each driver pushes with, one column for each, in the order they were given (coordinates first,
         then gauges); `efforts["A"]` is one of them by name.
     - `press`: the normal force of every contact.
+    - `jammed`: where no torque or force of the drivers, however large, could make this motion: friction grows with it
+        (self-locking). What is told of forces is NaN there.
+
+    Friction is that of sliding, against the motion; a pair that does not slide has none.
     """
 
     motion: Motion
@@ -36,6 +42,8 @@ class Efforts(AbstractBatch):
     names: tuple[str, ...] = eqx.field(static=True)
     drive: Float[Array, "times nd"]
     press: Float[Array, "times c"]
+    rubbing: Rubbing
+    jammed: Bool[Array, " times"]
     mode: Mode
 
     @property
@@ -56,6 +64,11 @@ class Efforts(AbstractBatch):
         """What a joint transmits; see [`mbsjax.Reaction`][]."""
         m = self.motion
         return reaction(m.mech, self.plant, joint, m.ts, m.q, m.v, self.mode)
+
+    @lane_by_lane
+    def friction(self, name: str) -> Rubbing:
+        """The friction of a contact or a joint, by its name; see [`mbsjax.Rubbing`][]."""
+        return rubbing_of(self.plant, self.rubbing, name)
 
     def __repr__(self) -> str:
         if not has_numbers(self.drive, self.press):
@@ -94,26 +107,31 @@ def inverse_dynamics(mech: Mechanism, drive: Laws, ts: Numbers, **options: Any) 
     plant = make_plant(mech, problem)
     n, c = len(motion.ts), len(mech.contacts)
     side = jnp.ones((n, sum(force.n_switches for force in mech.forces)))
+    slide = jnp.ones((n, 0 if plant.friction is None else plant.friction.count))
     if motion.mode is None:
         none = jnp.zeros((n, 0), int)
         zero = jnp.zeros((n, 0))
-        mode = Mode(none > 0, Places(none, none, zero, zero), zero, side)
+        mode = Mode(none > 0, Places(none, none, zero, zero), zero, side, slide)
     else:
         active = jax.vmap(lambda mode: mode.active)(motion.mode)
-        mode = Mode(active, motion.mode.places, jnp.zeros((n, c)), side)
-    mode, drive_, press = _efforts(plant, motion.ts, motion.q, motion.v, mode)
+        mode = Mode(active, motion.mode.places, jnp.zeros((n, c)), side, slide)
+    mode, drive_, press, rubbing, jammed = _efforts(plant, motion.ts, motion.q, motion.v, mode)
     driven = [mech.coordinates[k] for k in problem.columns] + [mech.gauges[k].name for k in problem.gauges]
-    return Efforts(motion, plant, tuple(driven), drive_, press, mode)
+    return Efforts(motion, plant, tuple(driven), drive_, press, rubbing, jammed, mode)
 
 
 @once
-def _efforts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> tuple[Mode, Array, Array]:
+def _efforts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> tuple[Mode, Array, Array, Rubbing, Array]:
     problem, system = plant.problem, plant.problem.system
 
     def at(t: Array, q: Array, v: Array, mode: Mode):
         frame = plant.frame(q, t, mode)
         if mode.signs.shape[0]:
             mode = mode._replace(signs=jnp.where(plant.switches(t, frame.q, v, frame) >= 0, 1.0, -1.0))
+        if plant.friction is not None:
+            speed = frame.T @ v
+            slow = 1e-12 * jnp.max(jnp.abs(v / system.column_sizes()), initial=0.0)
+            mode = mode._replace(slide=jnp.where(jnp.abs(speed) <= slow, 0.0, jnp.sign(speed)))
         now = plant.instant(t, q, plant.momentum(frame, v), mode)
         first = frame.C.shape[0] - int(plant.rigid.sum()) - len(problem.gauges)
         along = []
@@ -121,6 +139,12 @@ def _efforts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> tuple[M
             poses = [one(frame.X, system.layout.body_numbers[name]) for name in system.layout.gauge_bodies[i]]
             slope = jax.grad(lambda x, i=i, poses=poses: system.gauges[i].residual(x, *poses))(target)
             along.append(-now.lam[first + k] * slope)
-        return mode, jnp.concatenate([now.drive, jnp.stack(along) if along else jnp.zeros(0)]), now.press
+        drive, jammed = jnp.concatenate([now.drive, jnp.stack(along) if along else jnp.zeros(0)]), jnp.zeros((), bool)
+        press, rubbing = now.press, friction_of(plant, now, mode)
+        if now.friction is not None:
+            jammed = ~now.friction.solved
+            lost = lambda x: jnp.where(jammed, jnp.nan, x)
+            drive, press, rubbing = jax.tree_util.tree_map(lost, (drive, press, rubbing))
+        return mode, drive, press, rubbing, jammed
 
     return jax.vmap(at)(ts, q, v, mode)

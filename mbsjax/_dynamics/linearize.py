@@ -12,8 +12,9 @@ from .._programs.custom_types import Laws
 from .._programs.precision import is_concrete
 from .._programs.reprs import by_fields
 from .._programs.trees import once
+from .build import plant as make_plant
 from .mode import Mode
-from .plant import Plant, plant as make_plant
+from .plant import Plant
 from .state import State, first_mode
 
 

@@ -21,12 +21,13 @@ from .._numerics.stepper import step
 from .._programs.trees import tree_where
 from .guards import guards
 from .impact import RestRule
+from .instant import Instant
 from .location import GuardSigns, Located, guard_of, locate, signs_of
 from .loop_state import Options, Run, State, Trial
 from .mode import Mode
-from .plant import Instant, Plant
+from .plant import Plant
 from .record import RecordedStep, Recording, at_rest, begun, speeds_of
-from .reset import Bounces, reset_lanes
+from .reset import Bounces, reset_lanes, slides_otherwise
 from .step_size import accepted, closing_speeds, reach_of, stride
 
 
@@ -37,7 +38,7 @@ _OFF = 1e-3  # a constraint further off than this, in radians or sizes, is lost
 def look(args: tuple[Plant, Mode], t: Array, y: Array, d: Array) -> tuple[Instant, Array, Array]:
     """What holds where y is moved by d; the canonical right-hand side; and the way back onto the constraints."""
     plant, mode = args
-    nq = y.shape[0] - len(plant.problem.unknown)
+    nq = sum(plant.problem.system.layout.n_stored)
     now = plant.instant(t, plant.problem.system.retract(y[:nq], d), y[nq:], mode)
     back = plant.way_back(now.frame.C, now.frame.residual, mode)
     return now, jnp.concatenate([now.q_dot, now.p_dot]), back
@@ -60,12 +61,12 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     rtol, atol, *rest = limits
     t0, q0, p0, mode0, units = start
     span = t_end - t0
-    table = GuardTable(len(plant.laws), mode0.signs.shape[0], t0.ndim)
+    table = GuardTable(len(plant.laws), mode0.signs.shape[0], t0.ndim, mode0.slide.shape[0])
     least = 4 * jnp.finfo(q0.dtype).eps * (jnp.abs(t0) + jnp.abs(t_end))
     reach = reach_of(plant) if plant.laws else None
     run = Run(plant, options, table, t_end, span, rtol, atol, RestRule(*rest), units, least, reach)
     state = _first(run, t0, q0, p0, mode0)
-    first = begun(t0, q0, p0, mode0, state.speeds)
+    first = begun(plant.tangents, t0, q0, p0, mode0, state.speeds)
     meter = options.meter
 
     def body(carry):
@@ -80,7 +81,7 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     state, record, progress = jax.lax.while_loop(lambda carry: jnp.any(~carry[0].done), body, (state, record, progress))
     if meter is not None:
         meter.close(progress)
-    last = begun(state.t, state.q, state.p, state.mode, state.speeds)
+    last = begun(plant.tangents, state.t, state.q, state.p, state.mode, state.speeds)
     return Recording(record.read(first, t0.ndim), state.steps, last, state.code, state.rejected, state.events)
 
 
@@ -146,10 +147,14 @@ def _tried(run: Run, s: State) -> Trial:
     judge = lanewise(lambda *args: accepted(solver, *args), lanes)
     scaled = (y / run.units, taken.y / run.units, error / run.units)
     keep, h_next = judge(run.rtol, run.atol, s.t, jnp.where(h > 0, h, run.span), *scaled)
+    solved = jnp.ones_like(s.done)
     sound = jnp.isfinite(jnp.sum(taken.y, 0) + jnp.sum(taken.error, 0) + jnp.sum(now.p_dot, 0)) & (off < _OFF)
+    if now.friction is not None:
+        solved = now.friction.solved
+        sound &= solved
     keep, h_next = jnp.where(sound, keep, False) | s.fresh, jnp.where(sound, h_next, h / 4)
     speeds = speeds_of(now.frame, now.v, now.gap_rates)
-    return Trial(h, t, now, speeds, g_mid, apart_mid, g, places, there, apart, keep, h_next, sound, off)
+    return Trial(h, t, now, speeds, g_mid, apart_mid, g, places, there, apart, keep, h_next, sound, solved, off)
 
 
 def _next_step(
@@ -218,7 +223,9 @@ def _committed(
     )
     # an event before any step: the state was put on the constraints just now
     begins = tree_where(s.fresh & event, (new.q, new.p, mode, new.speeds), (s.q, s.p, s.mode, s.speeds))
-    return new, begun(s.t, *begins)._replace(t_end=trial.t, p_end=now.p, before=trial.speeds, guard=guard)
+    return new, begun(run.plant.tangents, s.t, *begins)._replace(
+        t_end=trial.t, p_end=now.p, before=trial.speeds, guard=guard
+    )
 
 
 def _reset(
@@ -229,29 +236,33 @@ def _reset(
     made, bounces, settle, jerk = reset_lanes(
         run.plant, run.rest, now, s.t, s.mode, s.there, row.mode, s.bounces, guard, event, run.span
     )
-    touched = table.of_contacts(made.touched, False) | (table.numbers == guard)
+    touched = table.of_contacts(made.touched, False) | (table.numbers == guard) | table.is_friction
     others = (made.mode.active != s.mode.active) & (table.contact_numbers != made.contact) & event
+    others = jnp.sum(others, 0)
+    if table.pairs:
+        others = others + jnp.sum(slides_otherwise(run.plant, s.mode, made.mode, made.contact) & event, 0)
     stops = event & _stopping(run.plant, made.contact)
     new = s._replace(
         bounces=bounces,
-        p=jnp.where(event, run.plant.momentum(now.frame, made.v), s.p),
+        p=jnp.where(event, run.plant.momentum(now.frame, made.v, s.p), s.p),
         mode=tree_where(event, made.mode, s.mode),
         armed=jnp.where(event, s.armed & ~touched, s.armed),
         exempt=jnp.where(event, s.exempt | made.touched, s.exempt),
         fresh=s.fresh | (event & ~stops),
-        events=s.events + event + jnp.sum(others, 0),  # contacts that change with it have events of their own
+        events=s.events + event + others,  # contacts that change with it have events of their own
         code=jnp.where(stops, code("stopped"), s.code),
     )
-    told = dict(kind=made.kind, contact=made.contact, struck=made.struck, elastic=made.elastic)
+    told = dict(kind=made.kind, contact=made.contact, struck=made.struck, elastic=made.elastic, slid=made.slid)
     told |= dict(impulse=made.impulse, settle=settle, jerk=jerk)
-    row = row._replace(**{name: jnp.where(event, x, getattr(row, name)) for name, x in told.items()})
+    row = row._replace(**{name: tree_where(event, x, getattr(row, name)) for name, x in told.items()})
     rates = jnp.where(event, made.rates, row.before.rates)
     return new, row._replace(before=row.before._replace(rates=rates))
 
 
 def _stopping(plant: Plant, contact: Array) -> Array:
     """Whether an event of this number is that of a trigger which stops the simulation."""
-    first = len(plant.laws) + sum(force.n_switches for force in plant.forces)
+    joints = 0 if plant.friction is None else len(plant.friction.freedoms)
+    first = len(plant.laws) + joints + sum(force.n_switches for force in plant.forces)
     stops = jnp.zeros(contact.shape, bool)
     for i, trigger in enumerate(plant.triggers):
         stops = stops | (trigger.stop & (contact == first + i))
@@ -264,6 +275,7 @@ def _ended(run: Run, s: State, new: State, trial: Trial) -> Array:
     reasons = {
         "max_events_reached": new.events > run.options.max_events,
         "locked": small & ~trial.sound & (trial.off >= _OFF),
+        "painleve": small & ~trial.solved,
         "nonfinite": small & ~trial.sound,
         "step_too_small": small | (new.tries > _TRIES),
         "max_steps_reached": (new.steps >= run.options.max_steps) & ~(new.t >= run.t_end),

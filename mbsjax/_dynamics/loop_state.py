@@ -9,8 +9,9 @@ from .._events.guards import GuardTable
 from .._events.locator import Bracket
 from .._events.places import Places
 from .impact import RestRule
+from .instant import Instant
 from .mode import Mode
-from .plant import Instant, Plant
+from .plant import Plant
 from .record import Speeds
 from .reset import Bounces
 from .step_size import Reach
@@ -84,4 +85,5 @@ class Trial(NamedTuple):
     keep: Array  # whether its error is small enough,
     h_next: Array  # and how long the next one may be
     sound: Array
+    solved: Array  # whether the forces of friction could be found
     off: Array  # how far the constraints are off

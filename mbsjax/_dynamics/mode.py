@@ -8,9 +8,11 @@ from .._events.places import Places
 
 
 class Mode(NamedTuple):
-    """Which contacts are active and where, and on which sides of zero the switches are."""
+    """Which contacts are active and where, on which sides of zero the switches are, and which pairs with friction slide
+    which way."""
 
     active: Bool[Array, "c *lanes"]
     places: Places  # where each contact was last
     approach: Float[Array, "c *lanes"]  # the speed at which each contact closed
     signs: Float[Array, "n *lanes"]  # of the switches: of the forces, then of the triggers
+    slide: Float[Array, "r *lanes"]  # 1 or -1; 0 where they stick

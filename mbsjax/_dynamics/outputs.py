@@ -13,6 +13,8 @@ from .mode import Mode
 from .plant import Plant
 from .record import Recording, Speeds
 from .replay import Trajectory, advance
+from .reset import friction_event, owners, slides_otherwise
+from .rubbing import friction_of
 from .solution import Stats
 from .start import Start
 
@@ -35,8 +37,9 @@ def outputs(plant: Plant, found: Trajectory, recording: Recording, ts: Array, be
         now = advance(plant, t_k, q, p, mode, t, options)
         kinetic, potential = plant.energies(t, now.frame, now.v, mode)
         residual = jnp.max(jnp.abs(now.frame.residual), initial=0.0)
-        values = (now.frame.q, now.v, now.a, now.p, now.press, now.drive, kinetic, potential, residual)
-        return tuple(jnp.where(alive, x, jnp.nan) for x in values), mode
+        p, rubs = now.p[: len(plant.problem.unknown)], friction_of(plant, now, mode)
+        values = (now.frame.q, now.v, now.a, p, now.press, now.drive, rubs, kinetic, potential, residual)
+        return jax.tree_util.tree_map(lambda x: jnp.where(alive, x, jnp.nan), values), mode
 
     values, mode = jax.vmap(output)(ts)
 
@@ -54,19 +57,28 @@ def _log(plant: Plant, found: Trajectory, modes: Mode, recording: Recording, opt
     """The events, each at the end of its step: what happened to its contact, switch or trigger, then what became of
     other contacts because of it."""
     rows, n, c, size = recording.steps, recording.steps.t.shape[0], len(plant.laws), options.max_events
+    r = modes.slide.shape[1]
     if not options.watching:
         none, two = jnp.zeros(0, int), jnp.zeros((0, 2))
-        pairs, q, v, impulse = two.astype(int), found.q[:0], found.speeds.v[:0], found.impulse[:0]
-        return Log(found.t[:0], jnp.zeros((), int), none, none, pairs, pairs, q, v, v, impulse, two, two, impulse > 0)
+        pairs, q, v, impulse = two.astype(int), found.q[:0], found.speeds.v[:0], found.impulse.normal[:0]
+        count, active = jnp.zeros((), int), impulse > 0
+        return Log(found.t[:0], count, none, none, pairs, pairs, q, v, v, impulse, impulse, two, two, active)
     happened = (jnp.arange(n) < recording.count) & (rows.guard >= 0)
     others = (modes.active[1:] != modes.active[:-1]) & (jnp.arange(c) != rows.contact[:, None])
-    every = happened[:, None] & jnp.concatenate([happened[:, None], others], 1)
-    (which,) = jnp.nonzero(every.reshape(-1), size=size, fill_value=n * (c + 1))
-    there = which < n * (c + 1)
-    k, other = jnp.where(there, which // (c + 1), 0), which % (c + 1) - 1
+    every = [happened[:, None], others]
+    if r:
+        begins, ends = (jax.tree_util.tree_map(lambda x, k=k: x[k : n + k], modes) for k in (0, 1))
+        every.append(jax.vmap(lambda *each: slides_otherwise(plant, *each))(begins, ends, rows.contact))
+    every = happened[:, None] & jnp.concatenate(every, 1)
+    (which,) = jnp.nonzero(every.reshape(-1), size=size, fill_value=n * (1 + c + r))
+    there = which < n * (1 + c + r)
+    k, other = jnp.where(there, which // (1 + c + r), 0), which % (1 + c + r) - 1
     row, before = jax.tree_util.tree_map(lambda x: x[k], (rows, found.before))
     after: Speeds = jax.tree_util.tree_map(lambda x: x[k + 1], found.speeds)
     whose, active = jnp.where(other < 0, row.contact, other), modes.active[k + 1]
+    rubs, pair = other >= c, jnp.clip(other - c, 0, max(r - 1, 0))
+    if r:
+        whose = jnp.where(rubs, jnp.asarray(owners(plant))[pair], whose)
     t, q, kind = found.t[k + 1], found.q[k + 1], row.kind
     speeds, pairs = jnp.zeros((size, 2)), jnp.zeros((2, size, 2), int)
     if c:
@@ -76,14 +88,20 @@ def _log(plant: Plant, found: Trajectory, modes: Mode, recording: Recording, opt
         pairs = jnp.stack([jnp.stack([of_mine(x[j]) for x in modes.places[:2]], 1) for j in (k, k + 1)])
         made = jnp.where(of_mine(active), number("closed"), number("released"))
         kind = jnp.where(other < 0, kind, made)
+    if r:
+        was, now = (jnp.take_along_axis(modes.slide[j], pair[:, None], 1)[:, 0] for j in (k, k + 1))
+        kind = jnp.where(rubs, friction_event(was, now), kind)
+    if c:
         # bouncing that is summed up ends a little later
         problem, later = plant.problem, found.settle[k]
         t = t + later
         on = lambda q, v, s, t: problem.place(problem.system.retract(q, v * s), t)
         q = jax.vmap(on)(q, after.v, later, t)
     energies = jnp.stack([before.kinetic, after.kinetic], 1)
-    states = (q, before.v, after.v, found.impulse[k], speeds, energies)
-    q, v_before, v_after, impulse, speeds, energies = (jnp.where(there[:, None], x, 0.0) for x in states)
+    impulse = found.impulse.normal[k]
+    along = found.impulse.along[k] if plant.tangents else jnp.zeros_like(impulse)
+    states = (q, before.v, after.v, impulse, along, speeds, energies)
+    q, v_before, v_after, impulse, along, speeds, energies = (jnp.where(there[:, None], x, 0.0) for x in states)
     return Log(
         t=jnp.where(there, t, jnp.inf),
         count=jnp.sum(there),
@@ -95,6 +113,7 @@ def _log(plant: Plant, found: Trajectory, modes: Mode, recording: Recording, opt
         v_before=v_before,
         v_after=v_after,
         impulse=impulse,
+        friction=along,
         speed=speeds,
         energy=energies,
         active=active & there[:, None],

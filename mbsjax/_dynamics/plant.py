@@ -6,8 +6,7 @@ for any coordinates and also for the rotations of a ball joint. C holds the loop
 that are open as idle rows: shapes do not depend on which contacts are active. Lanes may stand behind, as in `System`.
 """
 
-import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -17,55 +16,20 @@ from jaxtyping import Array, Float
 
 from .._kinematics.drive import Problem
 from .._kinematics.equations import loop_rates, loops_and_gauges
-from .._model.body import Body
 from .._model.contact_laws import AbstractContactLaw
 from .._model.force.base import AbstractForce, Moment
-from .._model.force.load import Load
-from .._model.mechanism import Mechanism
 from .._numerics.groups import AbstractPose, lanewise, one, pick, wide
 from .._numerics.linalg import saddle, shortest, symmetric
 from .._numerics.rates import derivatives_at_zero, moving_pose
-from .._programs.precision import numpy_of
-from .._programs.trees import Function, as_function, once
-from .inertia import AbstractInertia, inertia, turned
+from .._programs.trees import once
+from .friction import Friction
+from .frictional import AbstractFrictional
+from .inertia import AbstractInertia, turned
+from .instant import Frame, Holding, Instant
 from .mode import Mode
 
 
-class Frame(NamedTuple):
-    """What holds in a position, whatever the velocity."""
-
-    q: Array
-    X: AbstractPose
-    S: Array  # twists of the freedoms
-    C: Array  # all constraint rows, idle ones zero: loops, gauges, rigid contacts
-    drift: Array  # C v + drift = 0
-    residual: Array
-    planes: Any  # of the profiles of all contacts,
-    gaps: Array  # on their present elements
-    spots: tuple[Array, Array]  # the local coordinates there
-    slopes: Array
-    inertia: AbstractInertia
-    M: Array
-
-
-class Instant(NamedTuple):
-    """What holds at an instant."""
-
-    frame: Frame
-    v: Array  # velocities and
-    a: Array  # accelerations of all freedoms
-    lam: Array  # multipliers of the rows of C; for a contact its normal force
-    press: Array  # the normal force of every contact, rigid or compliant
-    gap_rates: Array  # of all contacts, on their present elements
-    gap_rates_dot: Array
-    p: Array  # momenta of the freedoms that are not driven,
-    p_dot: Array
-    q_dot: Array
-    drive: Array  # what the drivers of coordinates push with
-    scale: Array  # a typical generalized force, scaled as an energy
-
-
-class Plant(eqx.Module):
+class Plant(AbstractFrictional):
     """A mechanism with its drivers, inertia and forces."""
 
     problem: Problem  # without contacts
@@ -75,13 +39,11 @@ class Plant(eqx.Module):
     triggers: tuple
     restitution: Float[Array, "c *lanes"]
     laws: tuple[AbstractContactLaw | None, ...]
+    friction: Friction | None
     names: tuple[tuple[str, ...], tuple[str, ...]] = eqx.field(static=True)
+    poisson: bool = eqx.field(static=True, default=False)  # whether restitution is that of impulses
 
     # structure --------------------------------------------------------------------------------------------------------
-
-    @property
-    def rigid(self) -> np.ndarray:
-        return np.array([law is None for law in self.laws], dtype=bool)
 
     @property
     def _outboard(self) -> tuple[np.ndarray, np.ndarray]:
@@ -124,11 +86,6 @@ class Plant(eqx.Module):
     def columns(self) -> Float[Array, "nu *lanes"]:
         return pick(self.problem.system.column_sizes(), self.problem.unknown)
 
-    def spread(self, unknown: Array, driven: Array) -> Array:
-        """All freedoms from those that are not driven and those that are."""
-        both = jnp.concatenate([unknown, driven])
-        return pick(both, np.argsort([*self.problem.unknown, *self.problem.columns]))
-
     # positions --------------------------------------------------------------------------------------------------------
 
     @once
@@ -136,7 +93,15 @@ class Plant(eqx.Module):
         """A position as it is without its contacts, and the chords of the loops."""
         problem, system = self.problem, self.problem.system
         X, phi, S = system.poses_and_twists(q)
-        r, C, chords = loops_and_gauges(system, X, phi, S, problem.targets(t))
+        holding = None
+        if self.friction is not None and self.friction.sides:
+            n = S.shape[1]
+            S_held = self.holding_system.holding_twists(X, self.friction.sides)
+            both = jnp.concatenate([S, S_held], 1)
+            r, C, chords = loops_and_gauges(self.holding_system, X, phi, both, problem.targets(t))
+            holding, C = Holding(S_held, C[:, n:], S_held[:0], S_held[:0]), C[:, :n]
+        else:
+            r, C, chords = loops_and_gauges(system, X, phi, S, problem.targets(t))
         drift = jnp.zeros_like(r)
         if problem.gauges:
             drift = jnp.concatenate([drift[: len(r) - len(problem.gauges)], problem.drift(t)])
@@ -144,14 +109,36 @@ class Plant(eqx.Module):
         M = symmetric(S, I.gathered(np.abs(system.layout.paths)).momentum(S), *self._outboard)
         none = jnp.zeros((0, *t.shape))
         planes = system.planes(X) if self.laws else ()
-        return Frame(q, X, S, C, drift, r, planes, none, (none, none), S[:0], I, M), chords
+        T = S[:0]
+        if self.friction is not None:
+            rows = np.eye(S.shape[1])[list(self.friction.freedoms)]
+            T = wide(rows, t.ndim) / self.friction.sizes[len(self.friction.contacts) :, None]
+            T = jnp.broadcast_to(T, (*rows.shape, *t.shape))
+            if holding is not None:
+                holding = holding._replace(T=jnp.zeros((len(rows), *holding.S.shape[1:])))
+        return Frame(q, X, S, C, drift, r, planes, none, (none, none), S[:0], I, M, T, holding), chords
 
     def _held(self, frame: Frame, mode: Mode, wrenches: Array, met: Any) -> Frame:
         """The position with its contacts."""
         rigid = np.flatnonzero(self.rigid)
         on = pick(mode.active, rigid)
         slopes = self.problem.system.gap_jacobian(wrenches, frame.S)
+        T, holding = frame.T, frame.holding
+        if self.friction is not None:
+            T, slopes = jnp.concatenate([self.of_tangents(slopes), T]), slopes[: len(self.laws)]
+        if holding is not None:
+            n = frame.S.shape[1]
+            across = self.holding_system.gap_jacobian(wrenches, jnp.concatenate([frame.S, holding.S], 1))[:, n:]
+            pushed = jnp.where(on[:, None], pick(across, rigid), 0.0)
+            holding = Holding(
+                holding.S,
+                jnp.concatenate([holding.C, pushed]),
+                across[: len(self.laws)],
+                jnp.concatenate([self.of_tangents(across), holding.T]),
+            )
         return frame._replace(
+            T=T,
+            holding=holding,
             C=jnp.concatenate([frame.C, jnp.where(on[:, None], pick(slopes, rigid), 0.0)]),
             drift=jnp.concatenate([frame.drift, jnp.zeros_like(on, frame.drift.dtype)]),
             residual=jnp.concatenate([frame.residual, jnp.where(on, pick(met.gap, rigid), 0.0)]),
@@ -167,7 +154,12 @@ class Plant(eqx.Module):
             return frame
         m = self.problem.system.row_sizes(self.problem.gauges).shape[0]
         bare = frame._replace(C=frame.C[:m], drift=frame.drift[:m], residual=frame.residual[:m])
-        return self._held(bare, mode, *self.problem.system.contact_wrenches(frame.planes, mode))
+        if self.friction is not None:
+            n, holding = len(self.friction.contacts), frame.holding
+            if holding is not None:
+                holding = Holding(holding.S, holding.C[:m], holding.slopes[:0], holding.T[n:])
+            bare = bare._replace(T=frame.T[n:], holding=holding)
+        return self._held(bare, mode, *self.problem.system.contact_wrenches(frame.planes, mode, self.tangents))
 
     def frame(self, q: Array, t: Array, mode: Mode) -> Frame:
         """A position."""
@@ -216,12 +208,17 @@ class Plant(eqx.Module):
             return jnp.zeros((0, *t.shape)), jnp.zeros((0, *t.shape))
         return derivatives_at_zero(lambda s: self.problem.prescribed(t + s))[1:]
 
-    def moment(self, t: Array, q: Array, v: Array, X: AbstractPose, S: Array) -> Moment:
+    def moment(self, t: Array, q: Array, v: Array, X: AbstractPose, S: Array, holding: Holding | None = None) -> Moment:
         system = self.problem.system
-        return Moment(t, q, v, X, S, system.gauges, system.layout, self.names)
+        if holding is not None:
+            S, v = jnp.concatenate([S, holding.S], 1), jnp.concatenate([v, jnp.zeros_like(holding.S[0])])
+        layout = system.layout if holding is None else self.holding_system.layout
+        return Moment(t, q, v, X, S, system.gauges, layout, self.names)
 
-    def _each_force(self, method, t: Array, frame: Frame, v: Array, mode: Mode, zero: Array) -> Array:
-        at, total, begin = self.moment(t, frame.q, v, frame.X, frame.S), zero, 0
+    def each_force(
+        self, method, t: Array, frame: Frame, v: Array, mode: Mode, zero: Array, holding: Holding | None = None
+    ) -> Array:
+        at, total, begin = self.moment(t, frame.q, v, frame.X, frame.S, holding), zero, 0
         for force in self.forces:
             sides = mode.signs[begin : begin + force.n_switches]
             total = total + lanewise(lambda f, at, sides: method(f, at, sides), t.ndim)(force, at, sides)
@@ -241,25 +238,35 @@ class Plant(eqx.Module):
             forces.append(jnp.where(mode.active[k], value, 0.0))
         return jnp.stack(forces) if forces else rates
 
-    def velocity(self, frame: Frame, solve, p: Array, t: Array) -> Array:
+    def velocity(self, frame: Frame, mode: Mode, solve, p: Array, t: Array, response: Any = None) -> Array:
         """All velocities from the momenta."""
+        p = p if self.friction is None else p[: len(self.problem.unknown)]
         u, driven = self.problem.unknown, np.array(self.problem.columns, dtype=int)
         v_d, _ = self.driven(t)
         across = jnp.sum(pick(pick(frame.M, u), driven, 1) * v_d[None], 1)
         held = jnp.sum(pick(frame.C, driven, 1) * v_d[None], 1) + frame.drift
-        return self.spread(solve((p - across)[:, None], -held[:, None])[0][:, 0], v_d)
+        v = self.spread(solve((p - across)[:, None], -held[:, None])[0][:, 0], v_d)
+        if self.friction is None:
+            return v
+        return self.spread(self.stuck(frame, mode, response or self.response(frame, solve), v), v_d)
 
     def tangent(self, frame: Frame, mode: Mode, change: Array) -> Array:
         """A small change of the momenta without what `velocity` takes away, the impulses of the constraints."""
-        if frame.C.shape[0] == 0:
+        if frame.C.shape[0] == 0 and self.friction is None:
             return change
-        u = self.problem.unknown
-        v, _ = self.solver(frame, mode)(change[:, None], jnp.zeros((frame.C.shape[0], 1, *change.shape[1:])))
-        return jnp.sum(pick(pick(frame.M, u), u, 1) * v[None, :, 0], 1)
+        u, solve, n = self.problem.unknown, self.solver(frame, mode), len(self.problem.unknown)
+        p = change if self.friction is None else change[:n]
+        v = solve(p[:, None], jnp.zeros((frame.C.shape[0], 1, *change.shape[1:])))[0][:, 0]
+        if self.friction is not None:
+            still = jnp.zeros((len(self.problem.columns), *change.shape[1:]))
+            v = self.stuck(frame, mode, self.response(frame, solve), self.spread(v, still))
+        kept = jnp.sum(pick(pick(frame.M, u), u, 1) * v[None], 1)
+        return kept if self.friction is None else jnp.concatenate([kept, change[n:]])
 
-    def momentum(self, frame: Frame, v: Array) -> Array:
-        """The momenta of the freedoms that are not driven."""
-        return jnp.sum(pick(frame.M, self.problem.unknown) * v[None], 1)
+    def momentum(self, frame: Frame, v: Array, before: Array | None = None) -> Array:
+        """The momenta of the freedoms that are not driven; with the work of friction, where that `before` has it."""
+        p = jnp.sum(pick(frame.M, self.problem.unknown) * v[None], 1)
+        return p if self.friction is None or before is None else jnp.concatenate([p, before[len(p) :]])
 
     @once
     def instant(self, t: Array, q: Array, p: Array, mode: Mode) -> Instant:
@@ -271,11 +278,12 @@ class Plant(eqx.Module):
         carried: Any = None
         if self.laws:
             wrenches, carried, met = jax.linearize(
-                lambda P: system.contact_wrenches(P, mode), frame.planes, has_aux=True
+                lambda P: system.contact_wrenches(P, mode, self.tangents), frame.planes, has_aux=True
             )
             frame = self._held(frame, mode, wrenches, met)
         solve = self.solver(frame, mode)
-        v = self.velocity(frame, solve, p, t)
+        response = None if self.friction is None else self.response(frame, solve)
+        v = self.velocity(frame, mode, solve, p, t, response)
         a_d = self.driven(t)[1]
 
         paths = wide(system.layout.paths, lanes)
@@ -287,10 +295,7 @@ class Plant(eqx.Module):
         bends = jnp.zeros((0, *t.shape))
         rigid = np.flatnonzero(self.rigid)
         if self.laws:
-            (V_a, V_b), (A_a, A_b) = (system.contact_twists(x) for x in (V, A))
-            moving = lambda P, V: lanewise(jax.vmap(lambda P, V: P.carried(V)), lanes)(P, V)
-            turning = carried((moving(frame.planes[0], V_a), moving(frame.planes[1], V_b)))
-            bends = jnp.sum(turning * (V_b - V_a) + wrenches * (A_b - A_a), 1)
+            bends = self._contact_curves(frame, wrenches, carried, V, A)
             curves.append(jnp.where(pick(mode.active, rigid), pick(bends, rigid), 0.0))
         h = frame.inertia.momentum(V)
         h_dot = frame.inertia.momentum(A) + turned(V, h)
@@ -301,7 +306,7 @@ class Plant(eqx.Module):
             return jnp.sum(paths[None] * x[:, :, None], 1)
 
         load = jnp.sum(frame.S * onto(wrench), 0)
-        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, v, mode, load)
+        load, carries = self.applied(t, frame, v, mode, load)
         rates = jnp.sum(frame.slopes * v[None], 1)
         press = self.compliant(frame, rates, mode)
         load = load + jnp.sum(frame.slopes * press[:, None], 0)
@@ -311,18 +316,48 @@ class Plant(eqx.Module):
         net = load - bias - across
         a_u, lam = solve(pick(net, u)[:, None], -gamma[:, None])
         a, lam = self.spread(a_u[:, 0], a_d), lam[:, 0]
+        sliding = rubs = None
+        if self.friction is not None:
+            resisted = self.carried(frame, h_dot - wrench, carries, press)
+            sliding = self.sliding(frame, mode, v, a, lam, press, bends, response, resisted)
+            bends = bends[: len(self.laws)]
+            rubs, a, lam, load = self.rubbed(frame, mode, sliding, response, a, lam, load)
         held = jnp.sum(frame.C * lam[:, None], 0)
         p_dot = pick(load + held + jnp.sum(S_dot * onto(h), 0), u)
+        if sliding is not None and rubs is not None and p.shape[0] > len(u):
+            p_dot = jnp.concatenate([p_dot, -rubs.force * sliding.speed])
         drive = pick(jnp.sum(frame.M * a[None], 1) + bias - load - held, driven)
         if len(rigid):
             mine = lam[lam.shape[0] - len(rigid) :]
             press = press + jnp.sum(wide(np.eye(len(self.laws))[rigid], lanes) * mine[:, None], 0)
         q_dot = system.stored_rates(q, v)
         sizes = jnp.abs(load) + jnp.abs(bias + across)
-        p = self.momentum(frame, v)
+        work, p = p, self.momentum(frame, v)
         scale = jnp.max(pick(sizes, u) * self.columns, 0, initial=0.0) + jnp.abs(jnp.sum(p * pick(v, u), 0))
+        p = p if self.friction is None else jnp.concatenate([p, work[len(u) :]])
         onward = jnp.sum(frame.slopes * a[None], 1) + bends
-        return Instant(frame, v, a, lam, press, rates, onward, p, p_dot, q_dot, drive, scale)
+        return Instant(frame, v, a, lam, press, rates, onward, p, p_dot, q_dot, drive, scale, sliding, rubs)
+
+    def _contact_curves(self, frame: Frame, wrenches: Array, carried: Any, V: Array, A: Array) -> Array:
+        """The second rates of the gaps, and of sliding where there is friction, where the bodies move with twists V and
+        their rates A; `carried` are the rates of the wrenches, where the planes move."""
+        system, lanes = self.problem.system, V.ndim - 2
+        (V_a, V_b), (A_a, A_b) = (system.contact_twists(x) for x in (V, A))
+        moving = lambda P, V: lanewise(jax.vmap(lambda P, V: P.carried(V)), lanes)(P, V)
+        turning = carried((moving(frame.planes[0], V_a), moving(frame.planes[1], V_b)))
+        apart, onward = V_b - V_a, A_b - A_a
+        if self.tangents:
+            apart, onward = (jnp.concatenate([x, x]) for x in (apart, onward))
+        return jnp.sum(turning * apart + wrenches * onward, 1)
+
+    def applied(self, t: Array, frame: Frame, v: Array, mode: Mode, load: Array) -> tuple[Array, Any]:
+        """The load on the freedoms, with that of the forces; and what these bring to bear on joints that are held."""
+        n, act, holding = len(load), lambda f, at, sides: f.act(at, sides), frame.holding
+        if holding is None:
+            return self.each_force(act, t, frame, v, mode, load), None
+        both = jnp.concatenate([load, jnp.zeros_like(holding.S[0])])
+        both = self.each_force(act, t, frame, v, mode, both, holding)
+        return both[:n], both[n:]
 
     def _gauge_curves(self, t: Array, X: AbstractPose, V: Array, A: Array) -> list[Array]:
         """The second rates of the gauges' residuals, where the bodies move with twists V and their rates A."""
@@ -346,38 +381,7 @@ class Plant(eqx.Module):
         """Kinetic and potential energy (of one lane)."""
         kinetic = jnp.sum(v * jnp.sum(frame.M * v[None], 1)) / 2
         weight = -jnp.sum(frame.inertia.moment * self.gravity[:, None])
-        return kinetic, self._each_force(lambda f, at, sides: f.potential(at, sides), t, frame, v, mode, weight)
-
-    def rest_load(self, t: Array, frame: Frame, mode: Mode) -> Array:
-        """The forces on all freedoms that would act if all stood still (of one lane)."""
-        paths, still = self.problem.system.layout.paths, jnp.zeros(len(self.names[0]))
-        weight = jnp.sum(paths[None] * frame.inertia.weight(self.gravity)[:, :, None], 1)
-        load = jnp.sum(frame.S * weight, 0)
-        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, still, mode, load)
-        return load + self.compliant(frame, jnp.zeros_like(frame.gaps), mode) @ frame.slopes
-
-    def steady_load(self, t: Array, frame: Frame, mode: Mode) -> Array:
-        """The forces on all freedoms, those of inertia among them, if those that are not driven stood still while the
-        drivers go on (of one lane)."""
-        system, driven = self.problem.system, np.array(self.problem.columns, dtype=int)
-        v_d, a_d = self.driven(t)
-        v = self.spread(jnp.zeros(len(self.problem.unknown)), v_d)
-        twists = lambda s: system.poses_and_twists(system.retract(frame.q, s * v))[2]
-        S_dot = jax.jvp(twists, (jnp.zeros(()),), (jnp.ones(()),))[1]
-        paths = system.layout.paths
-        V, A = (jnp.sum(paths * (x * v)[:, None], 2) for x in (frame.S, S_dot))
-        push = frame.inertia.weight(self.gravity) - frame.inertia.momentum(A) - turned(V, frame.inertia.momentum(V))
-        load = jnp.sum(frame.S * jnp.sum(paths[None] * push[:, :, None], 1), 0) - frame.M[:, driven] @ a_d
-        load = self._each_force(lambda f, at, sides: f.act(at, sides), t, frame, v, mode, load)
-        return load + self.compliant(frame, frame.slopes @ v, mode) @ frame.slopes
-
-    def static_press(self, t: Array, frame: Frame, mode: Mode) -> Array:
-        """The normal forces that would hold if all stood still (3.6.2; of one lane)."""
-        rigid = np.flatnonzero(self.rigid)
-        load = self.rest_load(t, frame, mode)
-        soft = self.compliant(frame, jnp.zeros_like(frame.gaps), mode)
-        _, lam = self.solver(frame, mode)(load[self.problem.unknown][:, None], jnp.zeros((frame.C.shape[0], 1)))
-        return soft.at[rigid].set(lam[lam.shape[0] - len(rigid) :, 0])
+        return kinetic, self.each_force(lambda f, at, sides: f.potential(at, sides), t, frame, v, mode, weight)
 
     def switches(self, t: Array, q: Array, v: Array, frame: Frame) -> Float[Array, "n *lanes"]:
         """The switching functions of the forces and the triggers."""
@@ -389,55 +393,3 @@ class Plant(eqx.Module):
         for trigger in self.triggers:
             values.append(lanewise(lambda f, at: f.value(at)[None], t.ndim)(trigger, at))
         return jnp.concatenate(values)
-
-
-def plant(
-    mech: Mechanism,
-    problem: Problem,
-    triggers: tuple = (),
-    names: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
-) -> Plant:
-    """A mechanism laid out for dynamics. `names` are those of its freedoms and gauges, if not the mechanism's own."""
-    plan = problem.system.layout
-    own = names or (mech.coordinates, tuple(g.name for g in mech.gauges))
-    bodies = sorted(plan.body_numbers, key=plan.body_numbers.__getitem__)
-    inertias, gravity = _weights([mech.body(name) for name in bodies], mech.gravity, mech.planar)
-    laid_out = Plant(
-        problem,
-        inertias,
-        gravity,
-        mech.forces,
-        triggers,
-        _row([c.restitution for c in mech.contacts]),
-        tuple(c.law for c in mech.contacts),
-        own,
-    )
-    loads = any(isinstance(force, Load) for force in mech.forces)
-    if not loads and not triggers:
-        return laid_out
-    at = eqx.filter_eval_shape(some_moment, laid_out)
-    forces = tuple(_opened(f, at.t, at) if isinstance(f, Load) else f for f in mech.forces)
-    return dataclasses.replace(laid_out, forces=forces, triggers=_opened(triggers, at))
-
-
-@once
-def _weights(bodies: list[Body], gravity: Array, planar: bool) -> tuple[AbstractInertia, Array]:
-    return inertia(bodies, planar), gravity[: 2 if planar else 3]
-
-
-def _row(numbers: list[Array]) -> Array:
-    return jnp.asarray(numpy_of(*numbers).stack(numbers)) if numbers else jnp.zeros(0)
-
-
-def some_moment(plant: Plant) -> Moment:
-    """A moment as forces and triggers of this plant will see it, where all coordinates are zero."""
-    system, t = plant.problem.system, jnp.zeros(())
-    q = jnp.zeros(sum(system.layout.n_stored))
-    X, _, S = system.poses_and_twists(q)
-    return plant.moment(t, q, jnp.zeros(len(plant.names[0])), X, S)
-
-
-def _opened(tree: Any, *args: Any) -> Any:
-    """Functions of these arguments, with the numbers that they have closed over as leaves."""
-    plain = lambda x: isinstance(x, Function)
-    return jax.tree_util.tree_map(lambda f: as_function(f, *args) if plain(f) else f, tree, is_leaf=plain)

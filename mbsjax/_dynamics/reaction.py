@@ -1,6 +1,7 @@
 """What joints transmit, by the principle of virtual displacements: a joint is given the freedoms that it does not have,
 all of them driven to stay at zero, and what those drivers push with is the reaction (thesis 3.6.2, for any joint)."""
 
+import dataclasses
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -20,8 +21,9 @@ from .._model.mechanism import Mechanism
 from .._numerics.groups import SE2
 from .._programs.reprs import by_fields
 from .._programs.trees import Function, once
+from .build import plant as make_plant
 from .mode import Mode
-from .plant import Plant, plant as make_plant
+from .plant import Plant
 
 
 class Reaction(NamedTuple):
@@ -101,7 +103,7 @@ class _Unreleased(eqx.Module):
     def __call__(self, t: Array, at: Moment) -> Any:
         q, v = (jnp.delete(x, np.arange(*where)) for x, where in ((at.q, self.in_q), (at.v, self.in_v)))
         X, _, S = self.plant.problem.system.poses_and_twists(q)
-        return self.function(t, self.plant.moment(t, q, v, X, S))
+        return self.function(t, self.plant.moment(t, q, v[: S.shape[1]], X, S))
 
 
 def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: Array, mode: Mode) -> Reaction:
@@ -137,7 +139,12 @@ def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: A
     )
     names = list(mech.coordinates)
     names[at_v:at_v] = [f"{name}.{x}" for x in kind.extra]
-    opened = make_plant(loose, problem, names=(tuple(names), plant.names[1]))
+    friction = plant.friction
+    if friction is not None:
+        freedoms = tuple(shift(k, at_v) for k in friction.freedoms)
+        plan = dataclasses.replace(problem.system.layout, held=friction.layout.held)
+        friction = dataclasses.replace(friction, freedoms=freedoms, layout=plan)
+    opened = make_plant(loose, problem, names=(tuple(names), plant.names[1]), friction=friction)
     number = plant.problem.system.layout.body_numbers[joint.body_b]
     X_B = joint.placed(joint.frame_b, plant.problem.system.layout.group)
     wrench, R = _pushes(opened, ts, q, v, mode, at_q, at_v, rows, number, X_B)

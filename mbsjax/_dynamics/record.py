@@ -6,8 +6,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from .impact import Impulses
+from .instant import Frame
 from .mode import Mode
-from .plant import Frame, Plant
+from .plant import Plant
 
 
 class Speeds(NamedTuple):
@@ -39,21 +41,24 @@ class RecordedStep(NamedTuple):
     t_end: Array
     p_end: Array  # the momenta, and
     before: Speeds  # how fast it moved, before what ended it
-    impulse: Array  # of every contact
+    impulse: Impulses
     guard: Array  # -1 where none ended it
     kind: Array
     contact: Array
     struck: Array
     elastic: Array
+    slid: Array
     settle: Array  # how long the bouncing still lasts that this event sums up,
     jerk: Array  # where the acceleration of the gap changes so fast
 
 
-def begun(t: Array, q: Array, p: Array, mode: Mode, speeds: Speeds) -> RecordedStep:
-    """A step that has not been made yet."""
+def begun(tangents: bool, t: Array, q: Array, p: Array, mode: Mode, speeds: Speeds) -> RecordedStep:
+    """A step that has not been made yet; `tangents` tells whether contacts have friction."""
     none, no, zero = jnp.zeros(t.shape, int), jnp.zeros(mode.active.shape, bool), jnp.zeros_like(t)
-    impulse = jnp.zeros_like(speeds.rates)
-    return RecordedStep(t, q, p, mode, speeds, t, p, speeds, impulse, none, none, none, no, no, zero, zero)
+    nothing = jnp.zeros_like(speeds.rates)
+    along = nothing if tangents else nothing[:0]
+    impulse = Impulses(nothing, along)
+    return RecordedStep(t, q, p, mode, speeds, t, p, speeds, impulse, none, none, none, no, no, along, zero, zero)
 
 
 class Recording(NamedTuple):
@@ -69,6 +74,6 @@ class Recording(NamedTuple):
 
 def blank(plant: Plant, t: Array, q: Array, p: Array, mode: Mode, max_steps: int) -> Recording:
     """A recording that is laid out as those of simulations that begin so."""
-    last, none = begun(t, q, p, mode, at_rest(plant, t)), jnp.zeros(t.shape, int)
+    last, none = begun(plant.tangents, t, q, p, mode, at_rest(plant, t)), jnp.zeros(t.shape, int)
     steps = jax.tree_util.tree_map(lambda x: jnp.zeros((max_steps, *x.shape), x.dtype), last)
     return Recording(steps, none, last, none, none, none)

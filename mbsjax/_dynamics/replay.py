@@ -11,11 +11,12 @@ from .._numerics.stepper import step
 from .._programs.precision import is_concrete
 from .._programs.trees import frozen, once, tree_where
 from .guards import guard_value
-from .impact import collision, impulses, struck_velocity
+from .impact import Impulses, collision, impulses, struck_velocity
+from .instant import Instant
 from .loop import look
 from .loop_state import Options
 from .mode import Mode
-from .plant import Instant, Plant
+from .plant import Plant
 from .record import RecordedStep, Recording, Speeds, speeds_of
 from .reset import bouncing_time
 
@@ -36,7 +37,7 @@ class Trajectory(NamedTuple):
     approach: Array  # speeds at which contacts closed
     speeds: Speeds
     before: Speeds
-    impulse: Array
+    impulse: Impulses
     settle: Array  # how long the bouncing still lasts that an event sums up
 
 
@@ -87,7 +88,7 @@ def _followed_by(steps: Any, last: Any, count: Array) -> Any:
 def _guard_and_rates(plant: Plant, guard: Array, mode: Mode, after: Mode, t: Array, q: Array, p: Array):
     """The guard that ended a step, and the rates of t, q and p."""
     now = plant.instant(t, q, p, mode)
-    return guard_value(plant, t, now, after, guard), (jnp.ones(()), now.q_dot, now.p_dot)
+    return guard_value(plant, t, now, mode, after, guard), (jnp.ones(()), now.q_dot, now.p_dot)
 
 
 @once
@@ -158,7 +159,9 @@ def _step_again(plant: Plant, options: Options, carry: tuple[Array, ...], visit:
     now = advance(plant, t, q, p, mode, t1, options)
     q1, p1, t_event = now.frame.q, now.p, t1
     speeds = speeds_of(now.frame, now.v, now.gap_rates)
-    end = q1, p1, approach, speeds, speeds, jnp.zeros_like(approach), jnp.zeros(())
+    nothing = jnp.zeros_like(approach)
+    unstruck = Impulses(nothing, nothing if plant.tangents else nothing[:0])
+    end = q1, p1, approach, speeds, speeds, unstruck, jnp.zeros(())
     if options.watching:
         q1, p1, t_event = jax.lax.cond(
             located, lambda _: _to_event(plant, now, t1, mode, visit), lambda _: (q1, p1, t1), None
@@ -195,22 +198,25 @@ def _reset_again(plant: Plant, now: Instant, t: Array, t_event: Array, q: Array,
     the bouncing still lasts."""
     row, after, approach = visit.row, visit.after, mode.approach
     frame = plant.frame(q, t_event, mode)
-    v = plant.velocity(frame, plant.solver(frame, mode), p, t_event)
+    v = plant.velocity(frame, mode, plant.solver(frame, mode), p, t_event)
     if not plant.laws:
+        if plant.friction is not None:
+            v = plant.velocity(frame, after, plant.solver(frame, after), p, t_event)
+            p = plant.momentum(frame, v, p)
         speeds = speeds_of(frame, v, approach)
-        return q, p, approach, speeds, speeds, approach, jnp.zeros(())
+        return q, p, approach, speeds, speeds, Impulses(approach, approach), jnp.zeros(())
     met = collision(plant, frame, v, after)
-    pi = impulses(met, plant.restitution, row.struck, row.elastic)
+    pi = impulses(met, plant.restitution, row.struck, row.elastic, row.slid, plant.poisson)
     soft = after.active & ~mode.active & ~jnp.asarray(plant.rigid)
     k = jnp.clip(row.contact, 0, len(plant.laws) - 1)
     e, pull = plant.restitution[k], now.gap_rates_dot[k] + row.jerk * (t_event - t)
     left = bouncing_time(-e * met.rates[k], pull, row.jerk, e, jnp.inf)
     # onto the contacts that have closed
     p2, held = plant.momentum(frame, struck_velocity(plant, met, v, pi)), met.frame
-    v2 = plant.velocity(held, plant.solver(held, after), p2, t_event)
+    v2 = plant.velocity(held, after, plant.solver(held, after), p2, t_event)
     return (
         q,
-        plant.momentum(frame, v2),
+        plant.momentum(frame, v2, p),
         jnp.where(soft, -met.rates, approach),
         speeds_of(frame, v2, held.slopes @ v2),
         speeds_of(frame, v, met.rates),

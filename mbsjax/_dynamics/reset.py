@@ -11,9 +11,11 @@ from .._events.kinds import number
 from .._events.places import Places
 from .._numerics.groups import lanewise
 from .._programs.trees import tree_where
-from .impact import Collision, Impact, RestRule, collision, impact, struck_velocity
+from .friction import decided
+from .impact import Collision, Impact, Impulses, RestRule, collision, impact, struck_velocity
+from .instant import Frame, Instant
 from .mode import Mode
-from .plant import Frame, Instant, Plant
+from .plant import Plant
 
 
 REST_NOISE = 1e-13  # in parts of the mechanism's size: a gap that is less has not left its surface,
@@ -28,10 +30,11 @@ class Reset(NamedTuple):
     mode: Mode
     v: Float[Array, " nv"]  # velocities afterwards
     kind: Int[Array, ""]  # a number of EVENTS
-    contact: Int[Array, ""]  # or c plus the number of a switch
+    contact: Int[Array, ""]  # or, counted on from there, that of a joint with friction, then of a switch
     struck: Bool[Array, " c"]  # which contacts make an impulse,
-    elastic: Bool[Array, " c"]  # and which of them with their restitution
-    impulse: Float[Array, " c"]
+    elastic: Bool[Array, " c"]  # which of them with their restitution,
+    slid: Float[Array, " k"]  # and which way they slide then
+    impulse: Impulses
     rates: Float[Array, " c"]  # of the gaps, before it
     touched: Bool[Array, " c"]  # contacts that it changes, or that make an impulse
     approach: Float[Array, ""]  # how fast the gap closed,
@@ -51,16 +54,18 @@ def reset(
     """What follows when a guard has reached zero. `there` is where each contact might close, and its gap there;
     `fastest` is the fastest impact so far."""
     c = len(plant.laws)
-    switch = guard - PER_CONTACT * c
-    is_switch = switch >= 0
+    other = guard >= PER_CONTACT * c
+    r, joints = mode.slide.shape[0], 0 if plant.friction is None else len(plant.friction.freedoms)
+    switch = guard - PER_CONTACT * c - r
     signs = jnp.where(jnp.arange(mode.signs.shape[0]) == switch, -mode.signs, mode.signs)
     n_own = sum(force.n_switches for force in plant.forces)
     turned = jnp.where(switch < n_own, number("switched"), number("triggered"))
     if c == 0:
         zero, no, none = jnp.zeros(()), jnp.zeros(0, bool), jnp.zeros(0)
-        return Reset(mode._replace(signs=signs), v, turned, c + switch, no, no, none, none, no, zero, zero)
+        nothing, mode = Impulses(none, none), mode._replace(signs=signs)
+        return Reset(mode, v, turned, joints + switch, no, no, none, nothing, none, no, zero, zero)
 
-    k, what = jnp.clip(contact_of(guard), 0, c - 1), jnp.where(is_switch, -1, kind_of(guard))
+    k, what = jnp.clip(contact_of(guard), 0, c - 1), jnp.where(other, -1, kind_of(guard))
     mine, rigid, closing = jnp.arange(c) == k, jnp.asarray(plant.rigid), what == GAP
     meets = closing & rigid[k]
     shifts = meets & mode.active[k]
@@ -72,7 +77,7 @@ def reset(
     after, goes_on = _changed(plant, frame, mode, mine, what, near, jnp.where(meets, active, mode.active), meets)
     soft = closing & ~rigid[k]
     after = after._replace(approach=jnp.where(mine & soft, -met.rates, mode.approach))
-    after = tree_where(is_switch, mode, after)._replace(signs=signs)
+    after = tree_where(other, mode, after)._replace(signs=signs)
     kinds = {
         "shifted": shifts,
         "closed": (meets & closed[k]) | soft,
@@ -80,12 +85,14 @@ def reset(
         "transition": goes_on,
         "released": what == RELEASE,
     }
-    kind = jnp.select([is_switch, *kinds.values()], [turned, *map(number, kinds)], number("deleted"))
-    struck, impulse = hit.struck & meets, jnp.where(meets, hit.impulse, 0.0)
-    touched = (mine & ~is_switch) | struck | (after.active != mode.active)
+    kind = jnp.select([other, *kinds.values()], [turned, *map(number, kinds)], number("deleted"))
+    struck = hit.struck & meets
+    impulse = Impulses(*(jnp.where(meets, x, 0.0) for x in hit.impulse))
+    touched = (mine & ~other) | struck | (after.active != mode.active)
     rebound = jnp.where(closed[k] & ~shifts, plant.restitution[k] * approach, 0.0)
-    contact, v = jnp.where(is_switch, c + switch, k), struck_velocity(plant, met, v, impulse)
-    return Reset(after, v, kind, contact, struck, hit.elastic & struck, impulse, met.rates, touched, approach, rebound)
+    contact, v = jnp.where(other, c + joints + switch, k), struck_velocity(plant, met, v, impulse)
+    elastic = hit.elastic & struck
+    return Reset(after, v, kind, contact, struck, elastic, hit.slid, impulse, met.rates, touched, approach, rebound)
 
 
 def _hit(
@@ -108,7 +115,7 @@ def _hit(
     part = rigid & (held | near | mine)
     hits = part & ~held & ((met.rates < 0) | (mine & meets))  # one that rests on its surface is formed
     rest_speed = rest.below(jnp.maximum(fastest, approach))
-    hit = impact(met, plant.restitution, part, hits & (plant.restitution > 0), rest_speed)
+    hit = impact(met, plant.restitution, part, hits & (plant.restitution > 0), rest_speed, plant.poisson)
     still = _STILL * jnp.max(jnp.abs(met.rates)) + rest_speed  # what parts more slowly stays: the contacts hold it
     closed = hits & ~hit.elastic & (hit.rates <= still)
     kept = mode.active & (~part | (hit.rates <= still)) & ~(mine & shifts)
@@ -175,6 +182,8 @@ def reset_lanes(
         rest = rest._replace(speed=jnp.maximum(rest.speed, jnp.sqrt(2 * jnp.maximum(-acceleration, 0.0) * hop)))
     rest = RestRule(*(jnp.broadcast_to(x, t.shape) for x in rest))
     made = lanewise(reset, lanes)(plant, now.frame, now.v, mode, there, guard, rest, bounces.fastest)
+    if plant.friction is not None:
+        made = _with_friction(plant, now, t, mode, made, guard)
     if c:
         last, last_acceleration, restitution = (
             jnp.sum(jnp.where(mine, x, 0.0), 0) for x in (bounces.last, bounces.acceleration, plant.restitution)
@@ -188,6 +197,54 @@ def reset_lanes(
         jnp.where(mine, now.gap_rates_dot, bounces.acceleration) if c else bounces.acceleration,
     )
     return made, bounces, settle, jerk
+
+
+def _with_friction(plant: Plant, now: Instant, t: Array, mode: Mode, made: Reset, guard: Array) -> Reset:
+    """What an event decides, with what becomes of the pairs with friction, all together."""
+    assert plant.friction is not None and now.friction is not None
+    c, r = len(plant.laws), mode.slide.shape[0]
+    fired = np.arange(r).reshape(-1, *(1,) * t.ndim) == guard - PER_CONTACT * c
+    gives = jnp.where(fired & (mode.slide == 0), -jnp.sign(now.friction.force), 0.0)
+    slide = decide_friction(plant, t, now.frame.q, made.v, now.frame, made.mode, fired & (mode.slide != 0), gives)
+    before, after = (jnp.sum(jnp.where(fired, x, 0.0), 0) for x in (mode.slide, slide))
+    mine = jnp.any(fired, 0)
+    owner = jnp.sum(jnp.where(fired, owners(plant).reshape(-1, *(1,) * t.ndim), 0), 0)
+    return made._replace(
+        mode=made.mode._replace(slide=slide),
+        kind=jnp.where(mine, friction_event(before, after), made.kind),
+        contact=jnp.where(mine, owner, made.contact),
+    )
+
+
+def friction_event(before: Array, after: Array) -> Array:
+    """The kind of event that changes how a pair slides."""
+    kinds = [number("sticks"), number("reverses")]
+    return jnp.select([after == 0, (before == -after)], kinds, number("slips"))
+
+
+def owners(plant: Plant) -> np.ndarray:
+    """The numbers of the contacts that have friction; counted on from all contacts, those of the joints that have."""
+    assert plant.friction is not None
+    c = len(plant.laws)
+    return np.array([*plant.friction.contacts, *range(c, c + len(plant.friction.freedoms))])
+
+
+def slides_otherwise(plant: Plant, before: Mode, after: Mode, contact: Array) -> Bool[Array, "r *lanes"]:
+    """Which pairs with friction that stay closed change how they slide, but for that of the contact or joint with this
+    number."""
+    others = owners(plant).reshape(-1, *(1,) * contact.ndim) != contact
+    return (before.slide != after.slide) & plant.closed(before) & plant.closed(after) & others
+
+
+def decide_friction(
+    plant: Plant, t: Array, q: Array, v: Array, frame: Frame, mode: Mode, stops: Array, gives: Array
+) -> Array:
+    """Which way the pairs with friction slide on from a position and velocities; `stops` and `gives` as for `decided`.
+    The frame tells the masses there."""
+    free = mode._replace(slide=jnp.ones_like(mode.slide))
+    now = plant.instant(t, q, plant.momentum(frame, v), free)
+    decide = lanewise(decided, t.ndim)
+    return decide(plant.friction, now.sliding, plant.closed(mode), now.scale, stops, gives)
 
 
 def bouncing_time(speed: Array, acceleration: Array, jerk: Array, restitution: Array, longest: Any) -> Array:

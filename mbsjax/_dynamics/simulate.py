@@ -1,5 +1,6 @@
 """Simulation: the canonical equations integrated through contacts that form, slide, break and hit."""
 
+import dataclasses
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -19,11 +20,12 @@ from .._numerics.stepper import Chord
 from .._programs.custom_types import Laws, Number, Numbers
 from .._programs.precision import as_float, is_concrete, numpy_of
 from .._programs.trees import frozen, lasting
+from .build import plant as make_plant
 from .impact import TOUCHING
 from .loop import run
 from .loop_state import Options
 from .outputs import outputs
-from .plant import Plant, plant as make_plant
+from .plant import Plant
 from .record import Recording, blank
 from .replay import as_recorded, replayed
 from .solution import Solution
@@ -47,6 +49,7 @@ def simulate(
     atol: Number = 1e-9,
     rest_speed: Number | None = None,
     impacts: str = "together",
+    restitution: str = "newton",
     max_steps: int = 4096,
     max_events: int = 64,
     progress_meter: diffrax.AbstractProgressMeter | None = None,
@@ -55,8 +58,8 @@ def simulate(
     """How a mechanism moves under its forces, through contacts that form, slide from element to element, break and hit.
 
     Every change is located as an event: a contact closes where its gap does, with an impulse and the contact's
-    restitution; it opens where its force is zero. Between events the canonical equations (thesis 3.4) are integrated by
-    a solver of diffrax; positions and momenta are put back on the constraints after each step.
+    restitution; it opens where its force is zero; friction sticks and slips. Between events the canonical equations
+    (thesis 3.4) are integrated by a solver of diffrax, positions and momenta put back on the constraints each step.
 
     **Arguments:**
 
@@ -76,10 +79,9 @@ def simulate(
     - `impacts`: bodies that touch when one of them is hit take part in that impact, `"together"`: each contact keeps
         Newton's law, and three balls in a row are hit as one. `"in turn"`, each impact is over before it is handed on,
         as if there were a hair's breadth between them: the last ball of the row flies off. Real bodies are in between.
-    - `max_steps`, `max_events`: how many to allow.
-    - `progress_meter`: one of diffrax's, for long runs.
-    - `throw`: whether to raise when it does not reach its end. Under `jit` or `vmap`, or with `throw=False`, look at
-        `.result`.
+    - `restitution`: of speeds, `"newton"`, or of impulses, `"poisson"`: they differ where friction turns bodies about.
+    - `max_steps`, `max_events`: how many to allow; `progress_meter`: one of diffrax's, for long runs.
+    - `throw`: whether to raise when it does not reach its end; else look at `.result`, as under `jit` or `vmap`.
 
     **Returns:** an [`mbsjax.Solution`][]. It can be differentiated in forward and reverse mode, through all events,
     with respect to any number of the mechanism, the drivers, the state, and the times; event times too.
@@ -90,9 +92,10 @@ def simulate(
 
         >>> import mbsjax as mbs
         >>> floor = mbs.Profile.chain([mbs.Line((1.0, 0.0), (-1.0, 0.0))], closed=False)  # solid on the left
+        >>> bodies = [mbs.Body("ground", profiles={"floor": floor}),
+        ...           mbs.Body("ball", mass=1.0, profiles={"rim": mbs.disc(0.1)})]
         >>> ball = mbs.Mechanism(
-        ...     [mbs.Body("ground", profiles={"floor": floor}),
-        ...      mbs.Body("ball", mass=1.0, profiles={"rim": mbs.disc(0.1)})],
+        ...     bodies,
         ...     [mbs.Prismatic("height", "ground", "ball", axis=(0.0, 1.0), start=1.1),
         ...      mbs.Contact("bounce", "ground.floor", "ball.rim", restitution=1.0)],
         ...     gravity=(0.0, -9.81))
@@ -102,18 +105,24 @@ def simulate(
     """
     drive = dict(drive or {})
     state0 = state(mech, drive=drive, throw=throw) if state0 is None else state0
-    plant = make_plant(mech, make_problem(mech, drive), _checked_triggers(triggers))
+    plant = _laid_out(mech, drive, triggers, restitution)
     t1 = as_float(t1, "the end of a simulation")
     ts = _output_times(ts, state0.t, t1)
     options = _options(plant, solver, rtol, atol, max_steps, max_events, progress_meter)
     limits = _limits(rtol, atol, rest_speed, impacts)
     begin = start(plant, active_contacts(mech), state0, t1)
-    looking = throw and is_concrete(plant, state0, ts, t1)
-    if looking:
+    if looking := throw and is_concrete(plant, state0, ts, t1):
         check_state(mech, plant, state0, begin)
     found: Any = _simulate(plant, state0.t, begin, ts, t1, limits, options)
     sol = Solution(mech, plant, ts, *found)  # pyright: ignore
     return _checked(sol, looking) if looking or not throw else _thrown(sol)
+
+
+def _laid_out(mech: Mechanism, drive: Any, triggers: Any, restitution: str) -> Plant:
+    if restitution not in ("newton", "poisson"):
+        raise ValueError(f'`restitution` must be "newton" or "poisson", got {restitution!r}')
+    plant = make_plant(mech, make_problem(mech, drive), _checked_triggers(triggers))
+    return dataclasses.replace(plant, poisson=restitution == "poisson")
 
 
 def _checked_triggers(triggers: Sequence[Any]) -> tuple[Trigger, ...]:
@@ -136,7 +145,12 @@ def _output_times(ts: Any, t0: Array, t1: Array) -> Array:
 
 def _options(plant: Plant, solver: Any, rtol: Any, atol: Any, max_steps: int, max_events: int, meter: Any) -> Options:
     chosen: Any = _with_tolerances(solver or diffrax.Tsit5(), rtol, atol)
-    watching = bool(plant.laws) or bool(plant.triggers) or any(f.n_switches for f in plant.forces)
+    watching = (
+        bool(plant.laws)
+        or plant.friction is not None
+        or bool(plant.triggers)
+        or any(f.n_switches for f in plant.forces)
+    )
     return Options(chosen, int(max_steps), int(max_events), watching, meter)
 
 

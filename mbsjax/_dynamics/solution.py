@@ -22,6 +22,8 @@ from .._programs.trees import frozen, once
 from .mode import Mode
 from .plant import Plant
 from .reaction import Reaction, reaction
+from .rest import static_press
+from .rubbing import Rubbing, rubbing_of
 
 
 class ContactForce(NamedTuple):
@@ -31,6 +33,8 @@ class ContactForce(NamedTuple):
     - `active`: whether it is active.
     - `force`: its normal force; `static`, the part of it that would be there at rest (3.6.2), `dynamic` the other.
     - `point`, `normal`: the place on the first profile, and the common normal, out of the first body, in ground.
+    - `friction`: the force on the second body along the first profile, in the direction in which that is drawn;
+        `sliding`, the speed at which the second body slides along it; `sticks`, whether friction holds it.
     """
 
     q: Array
@@ -40,6 +44,9 @@ class ContactForce(NamedTuple):
     static: Array
     point: Array
     normal: Array
+    friction: Array
+    sliding: Array
+    sticks: Array
 
     @property
     def gap(self) -> Array:
@@ -90,6 +97,7 @@ class Solution(AbstractRun[ContactForce]):
     p: Float[Array, "times nu"]
     press: Float[Array, "times c"]
     drive: Float[Array, "times nd"]
+    rubbing: Rubbing
     kinetic: Float[Array, " times"]
     potential: Float[Array, " times"]
     residual: Float[Array, " times"]
@@ -127,8 +135,27 @@ class Solution(AbstractRun[ContactForce]):
         """
         check_kind(self.mech, name, "contact")
         k = self.mech.contacts.index(self.mech.contact(name))
-        every = _contacts(self.plant, self.ts, self.q, self.v, self.mode, self.press)
+        every = _contacts(self.plant, self.ts, self.q, self.v, self.mode, self.press, self.rubbing)
         return jax.tree_util.tree_map(lambda x: x[:, k], every)
+
+    @lane_by_lane
+    def friction(self, name: str) -> Rubbing:
+        """The friction of a contact or a joint, by its name; see [`mbsjax.Rubbing`][].
+
+        !!! Example
+
+            A block of mass 2 that slides on, with a speed of 3, and stops by friction.
+
+            >>> import mbsjax as mbs
+            >>> block = mbs.Mechanism(
+            ...     [mbs.Body("block", mass=2.0)],
+            ...     [mbs.Prismatic("x", "ground", "block", friction=mbs.JointFriction(0.5))], gravity=(0.0, -10.0))
+            >>> sol = mbs.simulate(block, mbs.state(block, velocities={"x": 3.0}), 1.0, max_steps=64)
+            >>> rub = sol.friction("x")
+            >>> rub.force[0].round(9).item(), rub.sticks[-1].item(), rub.work[-1].round(9).item()
+            (-10.0, True, 9.0)
+        """
+        return rubbing_of(self.plant, self.rubbing, name)
 
     def more(self) -> dict[str, Any]:
         return {"kinetic": self.kinetic, "potential": self.potential, "residual": self.residual}
@@ -228,7 +255,7 @@ def _momentum(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> Array:
 
 
 @once
-def _contacts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, press: Array) -> ContactForce:
+def _contacts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, press: Array, rubbing: Rubbing) -> ContactForce:
     system = plant.problem.system
 
     def place(
@@ -244,7 +271,14 @@ def _contacts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, press: Ar
         coordinates, point, normal = system.each_contact(place, *frame.planes, *mode.places)
         there = mode.active | jnp.isfinite(system.closest_pairs(frame.planes).gap)  # else there is no common normal
         coordinates = coordinates.at[:, 2].set(jnp.where(there, coordinates[:, 2], jnp.inf))
-        return coordinates, frame.slopes @ v, plant.static_press(t, frame, mode), point, normal
+        along, _ = system.contact_wrenches(frame.planes, mode, tangents=True)
+        slides = system.gap_jacobian(along, frame.S)[len(plant.laws) :] @ v
+        return coordinates, frame.slopes @ v, slides, static_press(plant, t, frame, mode), point, normal
 
-    coordinates, rate, static, point, normal = jax.vmap(one)(ts, q, v, mode)
-    return ContactForce(coordinates, rate, mode.active, press, static, point, normal)
+    coordinates, rate, slides, static, point, normal = jax.vmap(one)(ts, q, v, mode)
+    friction, sticks = jnp.zeros_like(press), jnp.zeros(press.shape, bool)
+    if plant.friction is not None:
+        n, places = len(plant.friction.contacts), np.array(plant.friction.contacts, dtype=int)
+        friction = friction.at[:, places].set(rubbing.force[:, :n])
+        sticks = sticks.at[:, places].set(rubbing.sticks[:, :n] > 0)
+    return ContactForce(coordinates, rate, mode.active, press, static, point, normal, friction, slides, sticks)

@@ -12,8 +12,10 @@ from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import SE2
 from .._programs.trees import frozen, once
+from .instant import Frame
 from .mode import Mode
-from .plant import Frame, Plant
+from .plant import Plant
+from .reset import decide_friction
 from .state import State, first_mode
 from .step_size import weights
 
@@ -50,8 +52,18 @@ def start(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> S
     q = system.retract(state0.q, jnp.zeros_like(state0.v))
     _, frames = jax.lax.scan(put_back, q, None, length=2)
     given, frame = (jax.tree_util.tree_map(lambda x, k=k: x[k], frames) for k in (0, 1))
-    v = plant.velocity(frame, plant.solver(frame, mode), plant.momentum(frame, state0.v), t)
+    if plant.friction is not None:
+        mode = mode._replace(slide=jnp.ones(plant.friction.count))
+    v = plant.velocity(frame, mode, plant.solver(frame, mode), plant.momentum(frame, state0.v), t)
+    if plant.friction is not None:
+        none = jnp.zeros(plant.friction.count)
+        plant_, t_, v_, frame_ = frozen((plant, t, v, frame))
+        slide = decide_friction(plant_, t_, frame_.q, v_, frame_, mode, none > 0, none)
+        mode = mode._replace(slide=slide)
+        v = plant.velocity(frame, mode, plant.solver(frame, mode), plant.momentum(frame, v), t)
     p = plant.momentum(frame, v)
+    if plant.friction is not None:
+        p = jnp.concatenate([p, jnp.zeros(plant.friction.count)])
     off = jnp.max(jnp.abs(frozen(frame.residual) / plant.row_sizes), initial=0.0)
     if mode.signs.shape[0]:
         mode = mode._replace(signs=_signs(*frozen((plant, t, frame.q, p, mode, t1))))

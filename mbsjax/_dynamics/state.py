@@ -21,8 +21,9 @@ from .._programs.custom_types import ByName, Laws, Number
 from .._programs.precision import as_float, is_concrete
 from .._programs.reprs import by_fields
 from .._programs.trees import frozen, once
+from .build import plant as make_plant
 from .mode import Mode
-from .plant import Plant, plant as make_plant
+from .plant import Plant
 
 
 class State(eqx.Module):
@@ -128,15 +129,15 @@ def first_mode(plant: Plant, active: tuple[bool, ...], q: Array, near: ClosestPa
     yet; switches are not looked at."""
     system, c = plant.problem.system, len(plant.laws)
     n = sum(force.n_switches for force in plant.forces) + len(plant.triggers)
-    zero = jnp.zeros(c)
+    zero, slide = jnp.zeros(c), jnp.zeros(0 if plant.friction is None else plant.friction.count)
     if c == 0:
         none = jnp.zeros(0, int)
-        return Mode(none > 0, Places(none, none, zero, zero), zero, jnp.ones(n))
+        return Mode(none > 0, Places(none, none, zero, zero), zero, jnp.ones(n), slide)
     if near is None:
         near = system.closest_pairs(system.planes(system.poses(q)))
     on = jnp.where(plant.rigid, jnp.asarray(active), near.gap < 0)
     places = Places(near.e1, near.e2, jnp.clip(near.s1, 0, 1), jnp.clip(near.s2, 0, 1))
-    return Mode(on, places, zero, jnp.ones(n))
+    return Mode(on, places, zero, jnp.ones(n), slide)
 
 
 @once
@@ -147,7 +148,7 @@ def _velocity(
     scaled. `closed` tells where the active contacts are."""
     none = jnp.zeros(len(plant.laws))
     first = none.astype(int)
-    mode = Mode(none > 0, Places(first, first, none, none), none, jnp.ones(0))
+    mode = Mode(none > 0, Places(first, first, none, none), none, jnp.ones(0), jnp.zeros(0))
     if closed is not None:
         mode = mode._replace(active=jnp.asarray(active_contacts(mech)), places=frozen(closed.places))
     frame, (v_d, _) = plant.frame(q, t, mode), plant.driven(t)

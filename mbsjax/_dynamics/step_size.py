@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._numerics.groups import pick, wide
-from .plant import Frame, Instant, Plant
+from .instant import Frame, Instant
+from .plant import Plant
 
 
 _STRIDE = 0.3  # the longest step where contacts are watched, in radians, or parts of the mechanism's size
@@ -88,4 +89,9 @@ def weights(plant: Plant, frame: Frame, span: Array) -> Array:
     largest = jnp.max(inertia * plant.columns**2, 0, initial=0.0)
     inertia = jnp.maximum(inertia, 1e-3 * largest / plant.columns**2)
     inertia = jnp.where(inertia > 0, inertia, 1.0)
-    return jnp.concatenate([of_q, inertia * plant.columns / jnp.where(span > 0, span, 1.0)])
+    speed = plant.columns / jnp.where(span > 0, span, 1.0)
+    units = [of_q, inertia * speed]
+    if plant.friction is not None:
+        work = jnp.max(inertia * speed**2, 0, initial=0.0)
+        units.append(jnp.broadcast_to(work, (plant.friction.count, *work.shape)))
+    return jnp.concatenate(units)

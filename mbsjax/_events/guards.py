@@ -2,7 +2,8 @@
 
 Every contact has six: its gap, or, once it is active, the gap elsewhere (G_I in the thesis); how far its places are
 from the ends of their elements, two on each profile (G_T); and its force, or, in kinematics, the speed at which it
-pushes (G_F). The guards of forces and triggers follow. A new guard of every contact is a new row of
+pushes (G_F). The guards of pairs with friction follow, one for each: how fast it slides, or, where it sticks, how much
+more it could hold. Then those of forces and triggers. A new guard of every contact is a new row of
 `stacked` and a number here.
 """
 
@@ -20,15 +21,17 @@ GAP, RELEASE = 0, 5  # between them the four ends
 
 
 class GuardTable(NamedTuple):
-    """Which guard stands where: those of the contacts, contact by contact, then the others. Lanes stand behind."""
+    """Which guard stands where: those of the contacts, contact by contact, then those of the pairs with friction, then
+    the others. Lanes stand behind."""
 
     contacts: int
     others: int
     lanes: int
+    pairs: int = 0
 
     @property
     def count(self) -> int:
-        return PER_CONTACT * self.contacts + self.others
+        return PER_CONTACT * self.contacts + self.pairs + self.others
 
     def _column(self, of_guards: np.ndarray) -> np.ndarray:
         return of_guards.reshape(-1, *(1,) * self.lanes)
@@ -46,6 +49,11 @@ class GuardTable(NamedTuple):
         return self._of_kind(RELEASE)
 
     @property
+    def is_friction(self) -> np.ndarray:
+        numbers = np.arange(self.count) - PER_CONTACT * self.contacts
+        return self._column((numbers >= 0) & (numbers < self.pairs))
+
+    @property
     def contact_numbers(self) -> np.ndarray:
         return self._column(np.arange(self.contacts))
 
@@ -55,7 +63,9 @@ class GuardTable(NamedTuple):
 
     def of_contacts(self, x: Array, fill: Any) -> Array:
         """A quantity of the contacts, for each guard; `fill` for the guards that belong to none."""
-        owners = np.append(np.repeat(np.arange(self.contacts), PER_CONTACT), np.full(self.others, self.contacts))
+        owners = np.append(
+            np.repeat(np.arange(self.contacts), PER_CONTACT), np.full(self.pairs + self.others, self.contacts)
+        )
         return pick(jnp.concatenate([x, jnp.full((1, *x.shape[1:]), fill, x.dtype)]), owners)
 
     def gaps(self, g: Float[Array, "guards *lanes"]) -> Float[Array, "c *lanes"]:

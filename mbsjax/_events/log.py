@@ -84,10 +84,10 @@ class Log(AbstractBatch):
 
     - `t`, `count`: when, and how many.
     - `kind`: a number of [`mbsjax.EVENTS`][]; `contact`: which contact of the mechanism, or, counted on from there,
-        which switch of a force or which trigger.
+        which joint with friction, which switch of a force, or which trigger.
     - `before`, `after`: the numbers of the contact's elements.
     - `q`, `v_before`, `v_after`: the position, and the velocities on both sides.
-    - `impulse`: of every contact.
+    - `impulse`: of every contact; `friction`, that along it.
     - `speed`: the rate of the contact's gap before and after.
     - `energy`: the kinetic energy before and after.
     - `active`: which contacts are active afterwards.
@@ -103,6 +103,7 @@ class Log(AbstractBatch):
     v_before: Float[Array, "events nv"]
     v_after: Float[Array, "events nv"]
     impulse: Float[Array, "events c"]
+    friction: Float[Array, "events c"]
     speed: Float[Array, "events 2"]
     energy: Float[Array, "events 2"]
     active: Bool[Array, "events c"]
@@ -113,7 +114,8 @@ class Log(AbstractBatch):
 
     def list(self, mech: Mechanism, triggers: tuple = ()) -> list[Event]:
         """The events in words."""
-        switches = [force.name for force in mech.forces for _ in range(force.n_switches)]
+        joints = [joint.name for joint in mech.joints if joint.friction is not None]
+        switches = [*joints, *(force.name for force in mech.forces for _ in range(force.n_switches))]
         return _in_words(self, mech, [*switches, *(trigger.name for trigger in triggers)], None)
 
     def __repr__(self) -> str:

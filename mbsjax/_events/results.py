@@ -47,6 +47,11 @@ class RESULTS(eqx.Enumeration):
         "The step that the tolerance asks for became too small. Is a force discontinuous without a switch, or a "
         "contact very stiff? Try a larger tolerance, or an implicit solver such as `diffrax.Kvaerno5()`."
     )
+    painleve = (
+        "A sliding contact has no force that keeps its bodies apart, or several (Painleve's paradox): friction presses "
+        "them together harder than it lets them part. The bodies are not rigid there: give the contact a `law`, or "
+        "take a smaller coefficient of friction."
+    )
 
 
 _made: Any = RESULTS

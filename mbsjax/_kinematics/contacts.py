@@ -66,11 +66,13 @@ class ContactGeometry(eqx.Module):
         """The closest elements."""
         return closest_pair(self.A, self.B, X, self.pairs)[0]
 
-    def wrench(self, P_a: AbstractPose, e1: Array, s1: Array) -> Float[Array, " rows"]:
+    def wrench(self, P_a: AbstractPose, e1: Array, s1: Array, along: bool = False) -> Float[Array, " rows"]:
         """What the gap grows by, for each unit of a twist in ground of the second body: the wrench of a unit force
-        along the common normal; the first body's twist takes as much away."""
-        p, n = (lifted(P_a, x) for x in self.A.point_and_normal(e1, s1))
-        p, n = P_a.apply(p), P_a.rotate(n)
+        along the common normal; the first body's twist takes as much away. Or, `along` the first profile, how fast the
+        second body slides: the wrench of a unit force along the common tangent."""
+        p, n = self.A.point_and_normal(e1, s1)
+        n = jnp.stack([-n[1], n[0]]) if along else n
+        p, n = P_a.apply(lifted(P_a, p)), P_a.rotate(lifted(P_a, n))
         if P_a.dim == 2:
             return jnp.stack([p[0] * n[1] - p[1] * n[0], n[0], n[1]])
         return jnp.concatenate([jnp.cross(p, n), n])

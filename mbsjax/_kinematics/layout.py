@@ -34,6 +34,7 @@ class Layout:
     moves: tuple[int, ...]  # the freedom that each contact is to move; -1 if that is left open
     slots: tuple[int, ...]  # where each freedom is stored; -1 if it is not
     hinges: tuple[int, ...]  # the chords that are revolute
+    held: tuple[int, ...] = ()  # joints that are given all freedoms, behind those of all: what holds these, they carry
 
     @cached_property
     def group(self) -> type[AbstractPose]:
@@ -76,7 +77,8 @@ class Layout:
     @cached_property
     def owner(self) -> np.ndarray:
         """The listed joint that each freedom belongs to."""
-        return np.repeat(np.arange(len(self.n_free)), self.n_free)
+        own, held = np.arange(len(self.n_free)), np.array(self.held, dtype=int)
+        return np.concatenate([np.repeat(own, self.n_free), np.repeat(held, self.group.rows)])
 
     @cached_property
     def body_numbers(self) -> dict[str, int]:

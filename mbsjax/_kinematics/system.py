@@ -234,19 +234,36 @@ class System(eqx.Module):
         V_a, V_b = self.contact_twists(V)
         return self.each_contact(lambda contact, *rest: contact.gap_rate_bound(*rest), *P, V_b - V_a, *circles)
 
-    def contact_wrenches(self, P: Planes, mode: Any) -> tuple[Float[Array, "c rows *lanes"], CommonNormal]:
-        """The wrench of a unit force in every contact on its present elements, and its common normal."""
+    def contact_wrenches(
+        self, P: Planes, mode: Any, tangents: bool = False
+    ) -> tuple[Float[Array, "c rows *lanes"], CommonNormal]:
+        """The wrench of a unit force in every contact on its present elements, and its common normal. With `tangents`,
+        the wrenches of unit forces along them follow."""
 
         def both(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, e1: Array, e2: Array, *s: Array):
             found = contact.common_normal(contact.relative(P_a, P_b), e1, e2, *s)
-            return contact.wrench(P_a, e1, found.s1), found
+            wrenches = [contact.wrench(P_a, e1, found.s1, along) for along in (False, True)[: 1 + tangents]]
+            return tuple(wrenches), found
 
-        return self.each_contact(both, *P, *mode.places)
+        wrenches, found = self.each_contact(both, *P, *mode.places)
+        return jnp.concatenate(wrenches) if tangents else wrenches[0], found
 
     def gap_jacobian(self, wrenches: Float[Array, "c rows *lanes"], S: Float[Array, "rows nv *lanes"]) -> Array:
         """The derivatives in the freedoms of the gaps of every contact."""
         between = np.subtract(*(self.layout.paths[side] for side in self.layout.contact_body_numbers[::-1]))
+        between = np.tile(between, (len(wrenches) // max(len(between), 1), 1))
         return jnp.sum(wrenches[:, :, None] * S[None], 1) * wide(between, self.size.ndim)
+
+    def holding_twists(self, X: AbstractPose, sides: tuple[int, ...]) -> Float[Array, "rows n *lanes"]:
+        """The twists in ground of all freedoms that the joints `held` in the layout are given, in their frame on the
+        first body (side 0) or on the second."""
+        walked = np.argsort(self.layout.order)[list(self.layout.held)]
+        columns = []
+        for place, side in zip(walked, sides, strict=True):
+            frame = one(X, self.layout.ends[place, side]) @ one((self.X_A, self.X_B)[side], place)
+            basis = wide(np.eye(self.layout.group.rows), self.size.ndim)
+            columns += [frame.twist_map(jnp.asarray(basis[:, k])) for k in range(self.layout.group.rows)]
+        return jnp.stack(columns, 1)
 
     def twists(self, q: Float[Array, "nq *lanes"], X: AbstractPose) -> Float[Array, "rows nv *lanes"]:
         """The twist in ground of every freedom: B_ji of (2.2.3-21) as a column."""

@@ -103,6 +103,32 @@ def symmetric(
     return jnp.asarray(wide(upper, lanes) * square + wide(lower, lanes) * jnp.swapaxes(square, 0, 1))
 
 
+def general(A: Float[Array, "n n"], b: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, ""]]:
+    """x with A x = b, and det A, for a small A of any kind (of one lane): by elimination with row pivoting, written
+    with selections only, which fuses over lanes."""
+    n = A.shape[0]
+    rows = np.arange(n)
+    if n == 1:
+        pivot = jnp.where(A[0] == 0, 1.0, A[0])
+        return jnp.where(A[0] == 0, 0.0, b / pivot), A[0, 0]
+    both, done, determinant = jnp.concatenate([A, b[:, None]], 1), jnp.zeros(n, bool), jnp.ones(())
+    order = []
+    for k in range(n):
+        size = jnp.where(done, -1.0, jnp.abs(both[:, k]))
+        mine = rows == jnp.argmax(size)
+        row = jnp.sum(jnp.where(mine[:, None], both, 0.0), 0)
+        seen = row[k] != 0
+        pivot = jnp.where(seen, row[k], 1.0)
+        # a row that comes out of its turn changes the sign of the determinant for each that it passes
+        passed = jnp.sum(jnp.where(~done & (rows < jnp.argmax(size)), 1, 0))
+        determinant = determinant * row[k] * jnp.where(passed % 2 == 0, 1.0, -1.0)
+        row = jnp.where(seen, row / pivot, 0.0)
+        both = jnp.where(mine[:, None], row[None], both - both[:, k : k + 1] * row[None])
+        done = done | mine
+        order.append(mine)
+    return jnp.stack([jnp.sum(jnp.where(mine, both[:, n], 0.0)) for mine in order]), determinant
+
+
 def definite(A: Float[Array, "n n *lanes"], blind: float = 1e-14) -> Callable[[Array], Array]:
     """The map from B [n k] to A^-1 B, for a symmetric A that is positive, but for directions in which it is blind:
     those are left at zero."""

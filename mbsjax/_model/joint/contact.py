@@ -16,6 +16,7 @@ from ..._programs.reprs import by_fields
 from ..._programs.trees import once
 from ...frames import PlanarFrame
 from ..contact_laws import AbstractContactLaw
+from ..friction import Coulomb, contact_friction
 from ..profile.closest_pair import closest_pair, element_pairs
 from ..profile.profile import Profile
 from .joint import check_name
@@ -46,6 +47,8 @@ class Contact(eqx.Module):
     - `restitution`: what an impact leaves of the approach speed, between 0 and 1, in [`mbsjax.simulate`][].
     - `law`: a compliant contact instead, with the force of [`mbsjax.HuntCrossley`][] or one of its siblings; in
         [`mbsjax.simulate`][] only.
+    - `friction`: its coefficient of friction, or a [`mbsjax.Coulomb`][]. The force is along the first profile, positive
+        on the second body in the direction in which that profile is drawn.
     - `elements_a`, `elements_b`: restrict it to some elements, by their numbers, so that several contact joints can
         stand for several places between the same two bodies.
 
@@ -67,6 +70,7 @@ class Contact(eqx.Module):
     elements_b: tuple[int, ...] | None = eqx.field(static=True)
     restitution: Float[Array, ""]
     law: AbstractContactLaw | None
+    friction: Coulomb | None
 
     def __init__(
         self,
@@ -79,6 +83,7 @@ class Contact(eqx.Module):
         moves: str | None = None,
         restitution: Number = 0.0,
         law: Given[AbstractContactLaw] | None = None,
+        friction: Number | Coulomb | None = None,
         elements_a: Iterable[int] | None = None,
         elements_b: Iterable[int] | None = None,
     ):
@@ -95,7 +100,7 @@ class Contact(eqx.Module):
             raise ValueError(f"the restitution of contact {name!r} must be between 0 and 1, got {restitution!r}")
         if law is not None and not isinstance(law, AbstractContactLaw):
             raise ValueError(f"the law of contact {name!r} must be a contact law such as HuntCrossley, got {law!r}")
-        self.law = law
+        self.law, self.friction = law, contact_friction(friction, name)
         self.elements_a = None if elements_a is None else tuple(elements_a)
         self.elements_b = None if elements_b is None else tuple(elements_b)
 
@@ -110,6 +115,7 @@ class Contact(eqx.Module):
             moves=coordinate,
             restitution=self.restitution,
             law=self.law,
+            friction=self.friction,
             elements_a=self.elements_a,
             elements_b=self.elements_b,
         )

@@ -12,6 +12,7 @@ from ..._programs.custom_types import Given, Matrix4, Numbers
 from ..._programs.precision import as_float, is_concrete, numpy_of
 from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
+from ..friction import AbstractFriction
 from .base import AbstractPair, AbstractPlanarPair
 
 
@@ -33,7 +34,7 @@ class Joint(eqx.Module):
 
     `axis` turns frames given as points: it is the direction of the joint's axis in both
     bodies. `start` is the estimate of the joint's coordinates that assembly begins from: what is given weighs, joints
-    without a start follow.
+    without a start follow. `friction` is that of the joint, a [`mbsjax.JointFriction`][] or a [`mbsjax.DryTorque`][].
     """
 
     name: str = eqx.field(static=True)
@@ -43,6 +44,7 @@ class Joint(eqx.Module):
     frame_a: PlanarFrame | Matrix4
     frame_b: PlanarFrame | Matrix4
     start: Float[Array, " nq"]
+    friction: AbstractFriction | None
     given: bool = eqx.field(static=True)  # whether the start was
 
     def __init__(
@@ -56,6 +58,7 @@ class Joint(eqx.Module):
         *,
         axis: Numbers | None = None,
         start: Numbers | None = None,
+        friction: AbstractFriction | None = None,
     ):
         check_name(name, "a joint")
         if body_a == body_b:
@@ -68,7 +71,7 @@ class Joint(eqx.Module):
         start = jnp.asarray(numpy_of(start).atleast_1d(start))
         if start.shape != (len(pair.rest),):
             raise ValueError(f"start of joint {name!r} must hold {len(pair.rest)} number(s), got shape {start.shape}")
-        self.start = start
+        self.start, self.friction = start, friction
 
     @property
     def planar(self) -> bool:

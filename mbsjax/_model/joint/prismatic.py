@@ -6,6 +6,7 @@ from jaxtyping import Array, Float
 
 from ..._numerics.groups import SE2
 from ..._programs.custom_types import Numbers
+from ..friction import AbstractFriction, joint_friction
 from .base import AbstractPlanarPair
 from .joint import Frame, Joint
 
@@ -31,11 +32,13 @@ def Prismatic(
     *,
     axis: Numbers | None = None,
     start: Numbers | None = None,
+    friction: AbstractFriction | None = None,
 ) -> Joint:
     """A slide: one travel, along z of a frame in space, along x of a frame in the plane (2.3.3-3).
 
     (2.3.3-4) as printed has its 1 at (2,4); it belongs at (3,4). Frames, `axis` and `start` as in
-    [`mbsjax.Joint`][].
+    [`mbsjax.Joint`][]. `friction`: a [`mbsjax.JointFriction`][], perhaps with the `length` of the guide, or a
+    [`mbsjax.DryTorque`][].
 
     !!! Example
 
@@ -43,4 +46,5 @@ def Prismatic(
         >>> guide.interlink(0.25)[:3, 3].round(12).tolist()
         [0.0, 0.25, 0.0]
     """
-    return Joint(name, body_a, body_b, PrismaticPair(), frame_a, frame_b, axis=axis, start=start)
+    friction = joint_friction(friction, name, takes=("length",))
+    return Joint(name, body_a, body_b, PrismaticPair(), frame_a, frame_b, axis=axis, start=start, friction=friction)

@@ -6,6 +6,7 @@ from jaxtyping import Array, Float
 from ..._numerics.groups import SE2
 from ..._programs.custom_types import Numbers
 from ...frames import PlanarFrame
+from ..friction import AbstractFriction, joint_friction
 from .base import KEEP, AbstractPlanarPair
 from .joint import Frame, Joint
 
@@ -30,14 +31,17 @@ def Revolute(
     *,
     axis: Numbers | None = None,
     start: Numbers | None = None,
+    friction: AbstractFriction | None = None,
 ) -> Joint:
     """A hinge about z: one angle, continuous over many turns (2.3.3-1).
 
-    Frames, `axis` and `start` as in [`mbsjax.Joint`][].
+    Frames, `axis` and `start` as in [`mbsjax.Joint`][]. `friction`: a [`mbsjax.JointFriction`][] with the `radius` of
+    the pin, or a [`mbsjax.DryTorque`][].
 
     !!! Example
 
         >>> Revolute("O", "ground", "crank").phi(0.0).diagonal().tolist()
         [1.0, 1.0, 1.0, 1.0]
     """
-    return Joint(name, body_a, body_b, RevolutePair(), frame_a, frame_b, axis=axis, start=start)
+    friction = joint_friction(friction, name, needs=("radius",))
+    return Joint(name, body_a, body_b, RevolutePair(), frame_a, frame_b, axis=axis, start=start, friction=friction)

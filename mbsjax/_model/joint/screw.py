@@ -6,6 +6,7 @@ from jaxtyping import Array, Float
 from ... import frames
 from ..._programs.custom_types import Number, Numbers
 from ..._programs.precision import as_float, is_concrete
+from ..friction import AbstractFriction, joint_friction
 from .base import AbstractFlatPair
 from .joint import Frame, Joint
 
@@ -44,11 +45,13 @@ def Screw(
     lead: Number,
     axis: Numbers | None = None,
     start: Numbers | None = None,
+    friction: AbstractFriction | None = None,
 ) -> Joint:
     """A screw along z: one travel, with a turn for every `lead` (A.1-2, whose last entry is 1).
 
     Its twist has 2 pi / lead where (A.1-5) prints 2 pi / q. A negative lead is a left-hand thread.
-    Forces act on its travel by name: a spring against it is `Spring("vice", stiffness=...)`.
+    Forces act on its travel by name: a spring against it is `Spring("vice", stiffness=...)`. `friction`: a
+    [`mbsjax.JointFriction`][] with the mean `radius` of the thread, or a [`mbsjax.DryTorque`][].
 
     !!! Example
 
@@ -58,7 +61,8 @@ def Screw(
     lead = as_float(lead, f"the lead of screw {name!r}")
     if is_concrete(lead) and not bool(lead != 0):
         raise ValueError(f"the lead of screw {name!r} must not be zero")
-    return Joint(name, body_a, body_b, ScrewPair(lead), frame_a, frame_b, axis=axis, start=start)
+    friction = joint_friction(friction, name, needs=("radius",))
+    return Joint(name, body_a, body_b, ScrewPair(lead), frame_a, frame_b, axis=axis, start=start, friction=friction)
 
 
 def Cylindrical(

@@ -1,0 +1,188 @@
+"""Dry friction, of contacts and of joints: how large a force resists sliding, and how large a one prevents it."""
+
+from typing import Any, Literal
+
+import equinox as eqx
+import numpy as np
+from equinox import AbstractVar
+from jaxtyping import Array, Float
+
+from .._programs.custom_types import Number
+from .._programs.precision import as_float, is_concrete
+from .._programs.reprs import by_fields
+
+
+class AbstractFriction(eqx.Module):
+    """Dry friction. The force that resists sliding at a speed w is `coefficient(w) N + viscous w`, where N is the
+    normal load; what sticks is held by up to `static N`.
+
+    The coefficient is `sliding`, and, where a speed `stribeck` is given, it falls from `static` to `sliding` as
+    `exp(-|w| / stribeck)`. Without it, the force jumps when something that stuck begins to slide.
+    """
+
+    sliding: AbstractVar[Float[Array, ""]]
+    static: AbstractVar[Float[Array, ""] | None]
+    stribeck: AbstractVar[Float[Array, ""] | None]
+    viscous: AbstractVar[Float[Array, ""] | None]
+
+    __repr__ = by_fields
+
+
+class Coulomb(AbstractFriction):
+    """Friction in a contact: at most `static` times its normal force while it sticks, `sliding` times that while it
+    slides.
+
+    **Arguments:**
+
+    - `sliding`, `static`: the coefficients; the same, if one is given.
+    - `stribeck`: the sliding speed over which the one falls to the other.
+    - `viscous`: a resistance for each unit of sliding speed, beside that.
+
+    !!! Example
+
+        >>> Coulomb(0.25, static=0.35).static.item()
+        0.35
+    """
+
+    sliding: Float[Array, ""]
+    static: Float[Array, ""] | None
+    stribeck: Float[Array, ""] | None
+    viscous: Float[Array, ""] | None
+
+    def __init__(
+        self,
+        sliding: Number,
+        static: Number | None = None,
+        *,
+        stribeck: Number | None = None,
+        viscous: Number | None = None,
+    ):
+        self.sliding, self.static, self.stribeck, self.viscous = _checked(sliding, static, stribeck, viscous)
+
+
+class JointFriction(AbstractFriction):
+    """Friction in a joint, from what the joint carries.
+
+    - A hinge: the moment `mu radius |F|`, where F is the force on its pin (the friction circle).
+    - A slide: the force `mu (|N1| + |N2|)`, where N1 and N2 are the forces on the two ends of a guide of `length`:
+        together they make the lateral force and the tilting moment. Without a length, that of the lateral force alone.
+    - A screw: the force `mu N` along its thread at the mean `radius`, N at right angles to the thread.
+
+    **Arguments:**
+
+    - `sliding`, `static`, `stribeck`, `viscous`: as in [`mbsjax.Coulomb`][]; speeds are those of the joint's
+        coordinate.
+    - `radius`: of the pin, or the thread.
+    - `length`: of the guide of a slide, `guide` whose middle is at the joint's frame on body_a, or on body_b.
+
+    !!! Example
+
+        >>> JointFriction(0.14, radius=5.0).radius.item()
+        5.0
+    """
+
+    sliding: Float[Array, ""]
+    static: Float[Array, ""] | None
+    stribeck: Float[Array, ""] | None
+    viscous: Float[Array, ""] | None
+    radius: Float[Array, ""] | None
+    length: Float[Array, ""] | None
+    guide: str = eqx.field(static=True)
+
+    def __init__(
+        self,
+        sliding: Number,
+        static: Number | None = None,
+        *,
+        radius: Number | None = None,
+        length: Number | None = None,
+        guide: Literal["a", "b"] = "a",
+        stribeck: Number | None = None,
+        viscous: Number | None = None,
+    ):
+        self.sliding, self.static, self.stribeck, self.viscous = _checked(sliding, static, stribeck, viscous)
+        self.radius = None if radius is None else _positive(radius, "radius")
+        self.length = None if length is None else _positive(length, "length")
+        if guide not in ("a", "b"):
+            raise ValueError(f'the guide of a friction must be on body "a" or "b", got {guide!r}')
+        self.guide = guide
+
+
+class DryTorque(AbstractFriction):
+    """A given resistance in a joint, whatever it carries, as of a seal or a preloaded bearing: a torque for a hinge, a
+    force for a slide or a screw.
+
+    **Arguments:** as those of [`mbsjax.Coulomb`][], `sliding` and `static` the torque or force itself.
+
+    !!! Example
+
+        >>> DryTorque(0.2).sliding.item()
+        0.2
+    """
+
+    sliding: Float[Array, ""]
+    static: Float[Array, ""] | None
+    stribeck: Float[Array, ""] | None
+    viscous: Float[Array, ""] | None
+
+    def __init__(
+        self,
+        sliding: Number,
+        static: Number | None = None,
+        *,
+        stribeck: Number | None = None,
+        viscous: Number | None = None,
+    ):
+        self.sliding, self.static, self.stribeck, self.viscous = _checked(sliding, static, stribeck, viscous)
+
+
+def contact_friction(given: Any, name: str) -> Coulomb | None:
+    """The friction of a contact, as it is given: a coefficient, or a law."""
+    if given is None or isinstance(given, Coulomb):
+        return given
+    if isinstance(given, AbstractFriction):
+        raise ValueError(f"the friction of contact {name!r} must be a number or a Coulomb, got {given!r}")
+    return Coulomb(as_float(given, f"the friction of contact {name!r}"))
+
+
+def joint_friction(
+    given: Any, name: str, *, needs: tuple[str, ...] = (), takes: tuple[str, ...] = ()
+) -> AbstractFriction | None:
+    """The friction of a joint. Of the dimensions of a [`mbsjax.JointFriction`][] it `needs` some and `takes` others."""
+    if given is None or isinstance(given, DryTorque):
+        return given
+    if not isinstance(given, JointFriction):
+        raise ValueError(f"the friction of joint {name!r} must be a JointFriction or a DryTorque, got {given!r}")
+    for dimension in ("radius", "length"):
+        there = getattr(given, dimension) is not None
+        if dimension in needs and not there:
+            raise ValueError(f"the friction of joint {name!r} needs a {dimension}")
+        if there and dimension not in (*needs, *takes):
+            raise ValueError(f"the friction of joint {name!r} has no use for a {dimension}")
+    return given
+
+
+def _checked(sliding: Any, static: Any, stribeck: Any, viscous: Any) -> tuple:
+    mu = _positive(sliding, "sliding coefficient", zero=True)
+    optional = [
+        None if x is None else _positive(x, what, zero)
+        for x, what, zero in (
+            (static, "static coefficient", True),
+            (stribeck, "Stribeck speed", False),
+            (viscous, "viscous part", True),
+        )
+    ]
+    if optional[0] is not None and is_concrete(mu, optional[0]) and np.asarray(optional[0]) < np.asarray(mu):
+        raise ValueError(
+            f"the static coefficient of a friction must not be less than the sliding one, got {static} < {sliding}"
+        )
+    if optional[1] is not None and optional[0] is None:
+        raise ValueError("a friction with a Stribeck speed needs a static coefficient")
+    return mu, *optional
+
+
+def _positive(x: Any, what: str, zero: bool = False) -> Float[Array, ""]:
+    x = as_float(x, f"the {what} of a friction")
+    if is_concrete(x) and not bool((x >= 0) if zero else (x > 0)):
+        raise ValueError(f"the {what} of a friction must {'not be negative' if zero else 'be positive'}, got {x}")
+    return x
