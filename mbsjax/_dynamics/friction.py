@@ -66,6 +66,7 @@ class FrictionForces(NamedTuple):
     normal: Float[Array, " r"]  # the normal loads
     margin: Float[Array, " r"]  # how much more a pair could hold that sticks
     determinant: Float[Array, ""]  # of the equations; where it is not positive they have no solution, or several
+    own: Float[Array, " r"]  # that of each pair's own equation
     off: Float[Array, ""]  # what is left of them
 
     @property
@@ -137,17 +138,17 @@ class Friction(eqx.Module):
             J = jnp.where(sticks[:, None], W + _SOFT * eye, eye + jnp.where(slips, mu, 0.0)[:, None] * slopes)
             step, determinant = general(J, left)
             size = jnp.max(jnp.abs(left)) / (jnp.max(jnp.abs(f)) + jnp.max(jnp.abs(N)) + 1e-300)
-            return f - step, jnp.stack([determinant, size])
+            return f - step, jnp.append(jnp.sum(J * eye, 1), jnp.stack([determinant, size]))
 
         f = jnp.zeros(r)
         if self.sides:
             f, seen = jax.lax.scan(newton, f, None, length=_PASSES)
-            determinant, off = seen[-1]
+            last = seen[-1]
         else:
-            f, (determinant, _) = newton(f)
-            f, (_, off) = newton(f)
-        N, _ = self.normal_loads(problem, f)
-        return FrictionForces(f, N, self.static * N - jnp.abs(f), determinant, off)
+            f, _ = newton(f)
+            f, last = newton(f)
+        (N, _), (determinant, off) = self.normal_loads(problem, f), last[r:]
+        return FrictionForces(f, N, self.static * N - jnp.abs(f), determinant, last[:r], off)
 
     def stopping(self, problem_W: Array, alone: Array, speed: Array, sticks: Array) -> Float[Array, " r"]:
         """The impulses that stop the pairs that stick, where they slide with `speed`."""

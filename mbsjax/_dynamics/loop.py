@@ -82,7 +82,8 @@ def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Optio
     if meter is not None:
         meter.close(progress)
     last = begun(plant.tangents, state.t, state.q, state.p, state.mode, state.speeds)
-    return Recording(record.read(first, t0.ndim), state.steps, last, state.code, state.rejected, state.events)
+    steps = record.read(first, t0.ndim)
+    return Recording(steps, state.steps, last, state.code, state.rejected, state.events, state.paradox)
 
 
 def _first(run: Run, t: Array, q: Array, p: Array, mode: Mode) -> State:
@@ -95,6 +96,7 @@ def _first(run: Run, t: Array, q: Array, p: Array, mode: Mode) -> State:
         exempt=of_contacts > 0, fresh=~no, h=1e-3 * run.span, h_free=1e-3 * run.span, bracket=no_bracket(g),
         bounces=Bounces(zero, of_contacts - jnp.inf, of_contacts), tries=none, cut=no, steps=none, rejected=none,
         events=none, code=none, done=run.span <= 0,
+        paradox=None if run.plant.friction is None else (none, zero),
     )  # fmt: skip
 
 
@@ -107,19 +109,31 @@ def _attempt(run: Run, s: State) -> tuple[State, RecordedStep, Array]:
     active, (h, keep) = ~s.done, (trial.h, trial.keep)
     stays = signs.long & (h <= 1e-12 * run.span)  # it does not leave its surface: it stays, or is met again
     event = located.found | signs.due_now | stays
+    paradox = None
+    if trial.now.friction is not None:
+        paradox = active & ~trial.solved & (s.fresh | (h <= 1e-12 * run.span))
+        event = event & ~paradox
     searching = signs.crossing | s.bracket.locating
     plain = (keep & active & ~signs.long & ~located.dips & ~searching & ~s.fresh) | located.over
-    guard = jnp.where(event, guard_of(run, s, signs, located, stays), -1)
+    guard = guard_of(run, s, signs, located, stays)
+    if paradox is not None and run.options.tangential:
+        event, guard = event | paradox, jnp.where(paradox, run.table.first_pair + _worst(trial), guard)
+    guard = jnp.where(event, guard, -1)
     h_new = _next_step(run, s, trial, signs, located, plain, closing)
     new, row = _committed(run, s, trial, signs, located, plain, event, h_new, guard)
     new, row = jax.lax.cond(
         jnp.any(event),
-        lambda new, row: _reset(run, new, row, trial.now, event, guard),
+        lambda new, row: _reset(run, new, row, trial.now, event, guard, paradox),
         lambda new, row: (new, row),
         new,
         row,
     )
-    ended = _ended(run, s, new, trial)
+    if paradox is not None and trial.now.friction is not None:
+        worst = _worst(trial)
+        found = jnp.take_along_axis(trial.now.friction.own, worst[None], 0)[0]
+        new = new._replace(paradox=tree_where(paradox, (worst, found), new.paradox))
+        paradox = paradox & ~event
+    ended = _ended(run, s, new, trial, paradox)
     over = (new.t >= run.t_end) & ~new.fresh & ~(event & s.fresh)
     return new._replace(code=ended, done=s.done | over | (ended > 0)), row, plain | event
 
@@ -229,12 +243,13 @@ def _committed(
 
 
 def _reset(
-    run: Run, s: State, row: RecordedStep, now: Instant, event: Array, guard: Array
+    run: Run, s: State, row: RecordedStep, now: Instant, event: Array, guard: Array, paradox: Array | None
 ) -> tuple[State, RecordedStep]:
     """The state after the events that are due, and what there is to record of them."""
+    tangential = paradox if run.options.tangential else None
     table = run.table
     made, bounces, settle, jerk = reset_lanes(
-        run.plant, run.rest, now, s.t, s.mode, s.there, row.mode, s.bounces, guard, event, run.span
+        run.plant, run.rest, now, s.t, s.mode, s.there, row.mode, s.bounces, guard, event, run.span, tangential
     )
     touched = table.of_contacts(made.touched, False) | (table.numbers == guard) | table.is_friction
     others = (made.mode.active != s.mode.active) & (table.contact_numbers != made.contact) & event
@@ -269,13 +284,19 @@ def _stopping(plant: Plant, contact: Array) -> Array:
     return stops
 
 
-def _ended(run: Run, s: State, new: State, trial: Trial) -> Array:
+def _worst(trial: Trial) -> Array:
+    """The pair with friction whose own equation is nearest to having no solution."""
+    assert trial.now.friction is not None
+    return jnp.argmin(trial.now.friction.own, 0)
+
+
+def _ended(run: Run, s: State, new: State, trial: Trial, paradox: Array | None) -> Array:
     """The code of the result: zero, as long as nothing ended it early."""
     small = ~s.done & ~trial.keep & (trial.h <= 1e-12 * run.span)
     reasons = {
         "max_events_reached": new.events > run.options.max_events,
         "locked": small & ~trial.sound & (trial.off >= _OFF),
-        "painleve": small & ~trial.solved,
+        **({} if paradox is None else {"painleve": paradox}),
         "nonfinite": small & ~trial.sound,
         "step_too_small": small | (new.tries > _TRIES),
         "max_steps_reached": (new.steps >= run.options.max_steps) & ~(new.t >= run.t_end),

@@ -25,6 +25,7 @@ class Options(NamedTuple):
     max_events: int
     watching: bool  # whether there is anything to watch
     meter: Any  # a diffrax progress meter
+    tangential: bool  # whether a sliding contact without a solution is stopped by an impact
 
 
 class Run(NamedTuple):
@@ -67,6 +68,7 @@ class State(NamedTuple):
     events: Array
     code: Array
     done: Array
+    paradox: Any  # with friction: the last pair whose force could not be found, and its determinant
 
 
 class Trial(NamedTuple):

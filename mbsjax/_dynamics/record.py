@@ -1,6 +1,6 @@
 """What a simulation records of its steps, for its outputs and its replay."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -70,10 +70,12 @@ class Recording(NamedTuple):
     code: Array  # of the result
     rejected: Array
     events: Array
+    paradox: Any  # with friction: the last pair whose force could not be found, and its determinant
 
 
 def blank(plant: Plant, t: Array, q: Array, p: Array, mode: Mode, max_steps: int) -> Recording:
     """A recording that is laid out as those of simulations that begin so."""
     last, none = begun(plant.tangents, t, q, p, mode, at_rest(plant, t)), jnp.zeros(t.shape, int)
     steps = jax.tree_util.tree_map(lambda x: jnp.zeros((max_steps, *x.shape), x.dtype), last)
-    return Recording(steps, none, last, none, none, none)
+    paradox = None if plant.friction is None else (none, jnp.zeros_like(t))
+    return Recording(steps, none, last, none, none, none, paradox)

@@ -12,7 +12,7 @@ from .._events.places import Places
 from .._numerics.groups import lanewise
 from .._programs.trees import tree_where
 from .friction import decided
-from .impact import Collision, Impact, Impulses, RestRule, collision, impact, struck_velocity
+from .impact import Collision, Impact, Impulses, RestRule, collision, impact, impulses, struck_velocity
 from .instant import Frame, Instant
 from .mode import Mode
 from .plant import Plant
@@ -165,9 +165,11 @@ def reset_lanes(
     guard: Array,
     event: Array,
     span: Array,
+    tangential: Array | None,
 ) -> tuple[Reset, Bounces, Array, Array]:
     """`reset`, along lanes, where there is an event; what is known of the impacts then; how long the bouncing still
-    lasts that it sums up, and how fast the acceleration of the gap changes there. The step `began` in another mode."""
+    lasts that it sums up, and how fast the acceleration of the gap changes there. The step `began` in another mode.
+    Where the event is `tangential`, an impact stops a contact that slides."""
     c, lanes = len(plant.laws), t.ndim
     guard = jnp.maximum(guard, 0)
     acceleration = settle = jerk = jnp.zeros_like(t)
@@ -183,6 +185,8 @@ def reset_lanes(
     rest = RestRule(*(jnp.broadcast_to(x, t.shape) for x in rest))
     made = lanewise(reset, lanes)(plant, now.frame, now.v, mode, there, guard, rest, bounces.fastest)
     if plant.friction is not None:
+        if tangential is not None and plant.tangents:
+            made = _tangential(plant, now, mode, made, guard, tangential)
         made = _with_friction(plant, now, t, mode, made, guard)
     if c:
         last, last_acceleration, restitution = (
@@ -214,6 +218,27 @@ def _with_friction(plant: Plant, now: Instant, t: Array, mode: Mode, made: Reset
         kind=jnp.where(mine, friction_event(before, after), made.kind),
         contact=jnp.where(mine, owner, made.contact),
     )
+
+
+def _tangential(plant: Plant, now: Instant, mode: Mode, made: Reset, guard: Array, there: Array) -> Reset:
+    """What an event decides, where `there` is one: an impact without a collision, in a contact that cannot slide
+    on."""
+    assert plant.friction is not None
+    c, mine = len(plant.laws), np.array(plant.friction.contacts)
+
+    def stopped(plant: Plant, now: Instant, mode: Mode, made: Reset, pair: Array, there: Array) -> Reset:
+        met = collision(plant, now.frame, now.v, mode)
+        struck = jnp.arange(c) == jnp.asarray(mine)[jnp.clip(pair, 0, len(mine) - 1)]
+        struck = struck & there & (pair < len(mine))
+        none = jnp.zeros(c)
+        pi = impulses(met._replace(rates=none), none, struck, struck & False, none, plant.poisson)
+        new = made._replace(
+            v=struck_velocity(plant, met, now.v, pi), struck=struck, elastic=struck & False, slid=none, impulse=pi
+        )
+        return tree_where(there, new, made)
+
+    pair = guard - PER_CONTACT * c
+    return lanewise(stopped, there.ndim)(plant, now, mode, made, pair, there)
 
 
 def friction_event(before: Array, after: Array) -> Array:

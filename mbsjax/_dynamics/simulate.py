@@ -50,6 +50,7 @@ def simulate(
     rest_speed: Number | None = None,
     impacts: str = "together",
     restitution: str = "newton",
+    painleve: str = "stop",
     max_steps: int = 4096,
     max_events: int = 64,
     progress_meter: diffrax.AbstractProgressMeter | None = None,
@@ -65,10 +66,9 @@ def simulate(
 
     - `mech`: the mechanism, with masses, forces and gravity.
     - `state0`: where it begins, from [`mbsjax.state`][]; None for the assembled mechanism at rest.
-    - `t1`: when it ends. It begins at `state0.t`.
-    - `ts`: the output times, increasing; by default 201 of them.
-    - `drive`: coordinates or gauges whose motion is prescribed, by name: a function of time, or a number to hold it.
-    - `triggers`: events of your own, [`mbsjax.Trigger`][].
+    - `t1`: when it ends (it begins at `state0.t`); `ts`: the output times, increasing, by default 201 of them.
+    - `drive`: coordinates or gauges whose motion is prescribed, by name: a function of time, or a number to hold it;
+        `triggers`: events of your own, [`mbsjax.Trigger`][].
     - `solver`: any solver of diffrax that estimates its error; `diffrax.Tsit5()` by default. `diffrax.Dopri8()` for
         tight tolerances, `diffrax.Kvaerno5()` for stiff compliant contacts.
     - `rtol`, `atol`: tolerances of a step, relative, and absolute in parts of the mechanism's size; for velocities,
@@ -80,6 +80,7 @@ def simulate(
         Newton's law, and three balls in a row are hit as one. `"in turn"`, each impact is over before it is handed on,
         as if there were a hair's breadth between them: the last ball of the row flies off. Real bodies are in between.
     - `restitution`: of speeds, `"newton"`, or of impulses, `"poisson"`: they differ where friction turns bodies about.
+    - `painleve`: where a contact can neither slide on nor part, `"stop"`, or stop its sliding by an `"impact"`.
     - `max_steps`, `max_events`: how many to allow; `progress_meter`: one of diffrax's, for long runs.
     - `throw`: whether to raise when it does not reach its end; else look at `.result`, as under `jit` or `vmap`.
 
@@ -108,7 +109,7 @@ def simulate(
     plant = _laid_out(mech, drive, triggers, restitution)
     t1 = as_float(t1, "the end of a simulation")
     ts = _output_times(ts, state0.t, t1)
-    options = _options(plant, solver, rtol, atol, max_steps, max_events, progress_meter)
+    options = _options(plant, solver, rtol, atol, max_steps, max_events, progress_meter, painleve)
     limits = _limits(rtol, atol, rest_speed, impacts)
     begin = start(plant, active_contacts(mech), state0, t1)
     if looking := throw and is_concrete(plant, state0, ts, t1):
@@ -143,7 +144,11 @@ def _output_times(ts: Any, t0: Array, t1: Array) -> Array:
     return ts
 
 
-def _options(plant: Plant, solver: Any, rtol: Any, atol: Any, max_steps: int, max_events: int, meter: Any) -> Options:
+def _options(
+    plant: Plant, solver: Any, rtol: Any, atol: Any, max_steps: int, max_events: int, meter: Any, painleve: str
+) -> Options:
+    if painleve not in ("stop", "impact"):
+        raise ValueError(f'`painleve` must be "stop" or "impact", got {painleve!r}')
     chosen: Any = _with_tolerances(solver or diffrax.Tsit5(), rtol, atol)
     watching = (
         bool(plant.laws)
@@ -151,7 +156,7 @@ def _options(plant: Plant, solver: Any, rtol: Any, atol: Any, max_steps: int, ma
         or bool(plant.triggers)
         or any(f.n_switches for f in plant.forces)
     )
-    return Options(chosen, int(max_steps), int(max_events), watching, meter)
+    return Options(chosen, int(max_steps), int(max_events), watching, meter, painleve == "impact")
 
 
 def _limits(rtol: Any, atol: Any, rest_speed: Any, impacts: str) -> Array:
@@ -213,7 +218,10 @@ def _checked(sol: Solution, looking: bool) -> Solution:
                 stacklevel=3,
             )
     if bool(sol.result != RESULTS.successful):
-        raise RuntimeError(f"At t = {float(sol.stopped_at):.9g}: {RESULTS[sol.result]}")
+        where = ""
+        if bool(sol.result == RESULTS.painleve) and (paradox := sol.paradox) is not None:
+            where = f" of {paradox[0]!r} (the determinant is {paradox[1]:.3g})"
+        raise RuntimeError(f"At t = {float(sol.stopped_at):.9g}{where}: {RESULTS[sol.result]}")
     return sol
 
 

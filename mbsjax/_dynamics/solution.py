@@ -65,6 +65,7 @@ class Stats(NamedTuple):
     steps: Array
     rejected: Array
     events: Array
+    paradox: Any = None  # with friction: the last pair whose force could not be found, and its determinant
 
     __repr__ = by_fields
 
@@ -156,6 +157,15 @@ class Solution(AbstractRun[ContactForce]):
             (-10.0, True, 9.0)
         """
         return rubbing_of(self.plant, self.rubbing, name)
+
+    @property
+    def paradox(self) -> tuple[str, float] | None:
+        """Where it stopped as Painleve's paradox has it: the contact or joint, and the determinant of its equation,
+        which is not positive there. None if it did not."""
+        if self.plant.friction is None or not bool(self.result == RESULTS.painleve):
+            return None
+        pair, determinant = self.stats.paradox
+        return self.plant.friction.names[int(pair)], float(determinant)
 
     def more(self) -> dict[str, Any]:
         return {"kinetic": self.kinetic, "potential": self.potential, "residual": self.residual}

@@ -49,8 +49,13 @@ class GuardTable(NamedTuple):
         return self._of_kind(RELEASE)
 
     @property
+    def first_pair(self) -> int:
+        """Where the guards of the pairs with friction begin."""
+        return PER_CONTACT * self.contacts
+
+    @property
     def is_friction(self) -> np.ndarray:
-        numbers = np.arange(self.count) - PER_CONTACT * self.contacts
+        numbers = np.arange(self.count) - self.first_pair
         return self._column((numbers >= 0) & (numbers < self.pairs))
 
     @property
