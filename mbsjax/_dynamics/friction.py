@@ -31,46 +31,46 @@ STILL = 1e-10  # of the speed that the present forces and energies could give: w
 class SlidingProblem(NamedTuple):
     """What there is to know of the pairs with friction, before their forces."""
 
-    speed: Float[Array, " r"]
-    free: Float[Array, " r"]  # accelerations of sliding without friction,
-    W: Float[Array, "r r"]  # and what friction forces change of them
-    alone: Float[Array, " r"]  # the mobility that each pair would have if nothing else held its bodies
-    normal: Float[Array, " c"]  # of the pairs that are contacts, the normal force without friction,
-    normal_by: Float[Array, "c r"]  # and what friction forces change of it
-    wrench: Float[Array, "h rows"]  # of the joints whose friction depends on it, what they carry, likewise
-    wrench_by: Float[Array, "h rows r"]
+    speed: Float[Array, "r *lanes"]
+    free: Float[Array, "r *lanes"]  # accelerations of sliding without friction,
+    W: Float[Array, "r r *lanes"]  # and what friction forces change of them
+    alone: Float[Array, "r *lanes"]  # the mobility that each pair would have if nothing else held its bodies
+    normal: Float[Array, "c *lanes"]  # of the pairs that are contacts, the normal force without friction,
+    normal_by: Float[Array, "c r *lanes"]  # and what friction forces change of it
+    wrench: Float[Array, "h rows *lanes"]  # of the joints whose friction depends on it, what they carry, likewise
+    wrench_by: Float[Array, "h rows r *lanes"]
 
     @property
-    def mobility(self) -> Float[Array, " r"]:
+    def mobility(self) -> Float[Array, "r *lanes"]:
         """What a unit of its own force changes of each pair's acceleration; one, where it is held anyway."""
         return jnp.where(self.movable, self._own, 1.0)
 
     @property
-    def movable(self) -> Bool[Array, " r"]:
+    def movable(self) -> Bool[Array, "r *lanes"]:
         return self._own > _HELD * self.alone
 
-    def fast(self, scale: Array) -> Float[Array, " r"]:
+    def fast(self, scale: Array) -> Float[Array, "r *lanes"]:
         """How fast each pair would slide if its bodies had an energy."""
         energy = scale * self.alone
         return jnp.sqrt(jnp.where(energy > 0, energy, 1.0))
 
     @property
-    def _own(self) -> Float[Array, " r"]:
+    def _own(self) -> Float[Array, "r *lanes"]:
         return jnp.sum(self.W * wide(np.eye(self.W.shape[0]), self.W.ndim - 2), 1)
 
 
 class FrictionForces(NamedTuple):
     """The forces of all pairs with friction."""
 
-    force: Float[Array, " r"]
-    normal: Float[Array, " r"]  # the normal loads
-    margin: Float[Array, " r"]  # how much more a pair could hold that sticks
-    determinant: Float[Array, ""]  # of the equations; where it is not positive they have no solution, or several
-    own: Float[Array, " r"]  # that of each pair's own equation
-    off: Float[Array, ""]  # what is left of them
+    force: Float[Array, "r *lanes"]
+    normal: Float[Array, "r *lanes"]  # the normal loads
+    margin: Float[Array, "r *lanes"]  # how much more a pair could hold that sticks
+    determinant: Float[Array, "*lanes"]  # of the equations; where it is not positive they have no solution, or several
+    own: Float[Array, "r *lanes"]  # that of each pair's own equation
+    off: Float[Array, "*lanes"]  # what is left of them
 
     @property
-    def solved(self) -> Bool[Array, ""]:
+    def solved(self) -> Bool[Array, "*lanes"]:
         """Whether these forces are the only ones."""
         return (self.determinant > 0) & (self.off < _UNSOLVED)
 
@@ -78,11 +78,11 @@ class FrictionForces(NamedTuple):
 class Friction(eqx.Module):
     """The pairs with friction of a mechanism: the contacts, then the joints. Lanes may stand behind its numbers."""
 
-    sliding: Float[Array, " r *lanes"]
-    static: Float[Array, " r *lanes"]
-    stribeck: Float[Array, " r *lanes"]  # zero for none
-    viscous: Float[Array, " r *lanes"]
-    sizes: Float[Array, " r *lanes"]  # what one unit of each sliding speed weighs
+    sliding: Float[Array, "r *lanes"]
+    static: Float[Array, "r *lanes"]
+    stribeck: Float[Array, "r *lanes"]  # zero for none
+    viscous: Float[Array, "r *lanes"]
+    sizes: Float[Array, "r *lanes"]  # what one unit of each sliding speed weighs
     carries: Float[Array, "h 2 3 rows *lanes"]  # the forces at two places of a joint, from what it carries
     contacts: tuple[int, ...] = eqx.field(static=True)
     freedoms: tuple[int, ...] = eqx.field(static=True)  # of the joints

@@ -25,6 +25,7 @@ from .state import State, first_mode, state
 
 
 _MOST = 1e6  # what friction would have to be more than this many times larger for is not held by any
+_NONE = 1e-13  # of the loads: what limits are raised by less is nothing
 _ACTIVE = 1e-7  # of the largest force: a limit that is nearer is reached
 
 
@@ -93,7 +94,7 @@ def holding(
         >>> block = mbs.Mechanism(
         ...     [mbs.Body("block", mass=2.0)],
         ...     [mbs.Prismatic("x", "ground", "block", friction=mbs.JointFriction(0.4))],
-        ...     forces=[mbs.Load("x", 3.0)], gravity=(0.0, -10.0))
+        ...     forces=[mbs.Actuator("x", 3.0)], gravity=(0.0, -10.0))
         >>> rest = mbs.holding(block)
         >>> bool(rest.held), rest.share.round(9).item()
         (True, 0.375)
@@ -121,26 +122,28 @@ def holding_limit(f: Callable[[Array], Holding], held: Number, lost: Number) -> 
         ...     block = mbs.Mechanism(
         ...         [mbs.Body("block", mass=2.0)],
         ...         [mbs.Prismatic("x", "ground", "block", friction=mbs.JointFriction(0.4))],
-        ...         forces=[mbs.Load("x", force)], gravity=(0.0, -10.0))
+        ...         forces=[mbs.Actuator("x", force)], gravity=(0.0, -10.0))
         ...     return mbs.holding(block)
         >>> mbs.holding_limit(pulled, 1.0, 100.0).round(9).item()
         8.0
     """
-    ends = [as_float(x, "an end of the range") for x in (held, lost)]
     share = lambda x: f(x).share
-    a, b = (float(frozen(x)) for x in ends)
-    if not float(frozen(share(jnp.asarray(a)))) <= 1:
+    beyond = lambda x: float(frozen(share(jnp.asarray(x)))) - 1
+    a, b = (float(frozen(as_float(x, "an end of the range"))) for x in (held, lost))
+    if not beyond(a) <= 0:
         raise ValueError(f"friction does not hold at {a:.6g}: it must, at the first of the two numbers")
-    if not float(frozen(share(jnp.asarray(b)))) > 1:
+    if not beyond(b) > 0:
         raise ValueError(f"friction still holds at {b:.6g}: it must not, at the second of the two numbers")
-    for _ in range(200):
-        middle = (a + b) / 2
-        if middle in (a, b) or abs(b - a) < 1e-14 * (abs(a) + abs(b)):
-            break
-        a, b = (middle, b) if float(frozen(share(jnp.asarray(middle)))) <= 1 else (a, middle)
-    x = jnp.asarray(a)
+    # what no friction holds counts as a large share
+    x = jnp.asarray(_root(lambda x: float(np.clip(beyond(x), -1.0, 10.0)), a, b))
     value, slope = jax.jvp(share, (x,), (jnp.ones(()),))
     return x - (value - frozen(value)) / frozen(slope)
+
+
+def _root(f: Callable[[float], float], a: float, b: float) -> float:
+    """Where f is zero between a and b, where it has not the same sign."""
+    find: Any = scipy.optimize.brentq
+    return float(find(f, a, b, xtol=1e-15, rtol=1e-14))
 
 
 class _Statics(NamedTuple):
@@ -201,18 +204,24 @@ def _held(plant: Plant, active: tuple[bool, ...], q: Array, t: Array) -> tuple[A
     fixed_statics, fixed_plant = frozen((statics, plant))
     zero = jnp.zeros(m + r)
     shapes = jax.ShapeDtypeStruct((m + r + 1,), zero.dtype), jax.ShapeDtypeStruct((r + m,), zero.dtype)
-    slopes = lambda z: jax.jacfwd(lambda z: _loads(fixed_plant, fixed_statics, z))(z)
-    # norms of what joints carry are not linear: a few programs, each with the slopes of the one before
-    passes = 1 if not plant.friction.sides else 8
-    z, share, reached = zero, jnp.zeros(()), jnp.zeros(r + m)
-    tilt = jnp.concatenate([jnp.zeros(m), jnp.linspace(0.9, 1.1, r)]) * 1e-9
-    for _ in range(passes):
-        N, by = _loads(fixed_plant, fixed_statics, z), slopes(z + tilt)
-        limit = (fixed_plant.friction.static[:, None] * by, fixed_plant.friction.static * (N - by @ z))
+    loads = lambda z: _loads(fixed_plant, fixed_statics, z)
+    static = fixed_plant.friction.static
+
+    def improve(state: tuple) -> tuple:
+        """One program, with the normal loads linear as they are near the last solution."""
+        z, _, _, _, i = state
+        by = jax.jacfwd(loads)(z)
+        limit = (static[:, None] * by, static * (loads(z) - by @ z))
         found, reached = jax.pure_callback(
             _program, shapes, fixed_statics.balance, fixed_statics.load, *limit, closed, on, vmap_method="sequential"
         )
-        z, share = found[:-1], found[-1]
+        moved = jnp.max(jnp.abs(found[:-1] - z)) > 1e-12 * jnp.max(jnp.abs(found[:-1]))
+        return found[:-1], found[-1], reached, moved, i + 1
+
+    # what joints carry has a length, which is not linear
+    most = 1 if not plant.friction.sides else 16
+    begin = (zero, jnp.zeros(()), jnp.zeros(r + m), jnp.ones((), bool), 0)
+    z, share, reached, _, _ = jax.lax.while_loop(lambda s: s[3] & (s[4] < most), improve, begin)
     exact = jnp.isfinite(share) & (share > 0)
     share_, z_ = jnp.where(exact, share, 1.0), jnp.where(exact, z, 0.0)
 
@@ -222,7 +231,8 @@ def _held(plant: Plant, active: tuple[bool, ...], q: Array, t: Array) -> tuple[A
         N = _loads(plant, statics, z)
         edge = reached[:r] * z[m:] - share * plant.friction.static * N
         rows = [statics.balance @ z + statics.load, jnp.where(reached[:r] != 0, edge, 0.0)]
-        rows += [jnp.where(reached[r:] != 0, z[:m], 0.0), jnp.where(closed, 0.0, z[m:])]
+        idle = ~closed | (static == 0)
+        rows += [jnp.where(reached[r:] != 0, z[:m], 0.0), jnp.where(idle, z[m:], 0.0)]
         return jnp.concatenate(rows)
 
     x = jnp.append(z_, share_)
@@ -244,46 +254,75 @@ def _program(balance: Any, load: Any, by: Any, base: Any, closed: Any, on: Any) 
     only just touch."""
     balance, load, by, base, closed, on = (np.asarray(x) for x in (balance, load, by, base, closed, on))
     n, r = balance.shape[1], len(base)
-    m = n - r
-    size = max(np.abs(load).max(initial=0.0), np.abs(base).max(initial=0.0), 1e-300)
-    bounds = [(0, None) if x else (None, None) for x in on] + [(None, None) if x else (0, 0) for x in closed]
-    own = np.eye(n)[m:]
-
-    def solved(share: float) -> Any:
-        """The least that limits would have to be raised by."""
-        rows = np.concatenate([own - share * by, -own - share * by])
-        A = np.concatenate([rows, -np.ones((2 * r, 1))], 1)
-        b = share * np.concatenate([base, base]) / size
-        equal = np.concatenate([balance, np.zeros((len(load), 1))], 1)
-        keep = np.abs(equal).max(1, initial=0.0) > 1e-14
-        if np.any(~keep & (np.abs(load) > 1e-12 * size)):
-            return None
-        found = scipy.optimize.linprog(
-            np.eye(n + 1)[n], A_ub=A, b_ub=b, A_eq=equal[keep], b_eq=-load[keep] / size, bounds=[*bounds, (-1, None)]
-        )
-        return found if found.status == 0 else None
-
-    low, high = 0.0, 1.0
-    none = np.zeros(r + m)
-    first = solved(0.0)
-    if first is not None and first.x[-1] <= 1e-13:
-        return np.append(first.x[:-1] * size, 0.0), none
-    while (found := solved(high)) is None or found.x[-1] > 0:
-        low, high = high, 4 * high
-        if high > _MOST or found is None:
-            return np.append(np.zeros(n), np.inf), none
-    for _ in range(80):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        trial = solved(middle)
-        if trial is not None and trial.x[-1] <= 0:
-            high, found = middle, trial
-        else:
-            low = middle
-    z = found.x[:-1] * size
-    f, limit = z[m:], high * (by @ z + base)
+    m, none = n - r, np.zeros(r + n - r)
+    size = max(np.abs(load).max(initial=0.0), 1e-300)
+    rubs = closed & ((np.abs(by).max(1, initial=0.0) > 0) | (base > 0))
+    used = np.concatenate([np.ones(m, bool), rubs])
+    z = np.zeros(n)
+    z[used], _, rank, _ = np.linalg.lstsq(balance[:, used], -load, rcond=1e-11)
+    if np.abs(balance @ z + load).max(initial=0.0) > 1e-9 * size:
+        return np.append(np.zeros(n), np.inf), none  # no forces at all would do
+    share = _share_of(z, m, by, base, on, size)
+    if rank < used.sum():
+        z, share = _shared(balance, load, by, base, used, on, size)
+    if not np.isfinite(share):
+        return np.append(np.zeros(n), np.inf), none
+    f, limit = z[m:], share * (by @ z + base)
     near = _ACTIVE * max(np.abs(z).max(initial=0.0), size)
-    edge = np.where(closed & (np.abs(np.abs(f) - limit) < near) & (limit > near), np.sign(f), 0.0)
+    edge = np.where(rubs & (np.abs(np.abs(f) - limit) < near), np.where(f < 0, -1.0, 1.0), 0.0)
+    if rank == used.sum() and share > 0:  # one limit decides
+        ratio = np.abs(f) / np.where(limit > 0, limit, np.inf)
+        edge = np.where(np.arange(r) == np.argmax(ratio), edge, 0.0)
     touching = on & (np.abs(z[:m]) < near)
-    return np.append(z, high), np.concatenate([edge, touching.astype(float)])
+    return np.append(z, share), np.concatenate([edge, touching.astype(float)])
+
+
+def _share_of(z: np.ndarray, m: int, by: np.ndarray, base: np.ndarray, on: np.ndarray, size: float) -> float:
+    """The share of the limits that these forces take; infinite where contacts would pull."""
+    f, limit, small = np.abs(z[m:]), by @ z + base, 1e-12 * size
+    if np.any(z[:m][on] < -1e-9 * size) or np.any((limit <= small) & (f > 1e-9 * size)):
+        return np.inf
+    return float(np.max(f / np.where(limit > small, limit, np.inf), initial=0.0))
+
+
+def _shared(
+    balance: np.ndarray,
+    load: np.ndarray,
+    by: np.ndarray,
+    base: np.ndarray,
+    used: np.ndarray,
+    on: np.ndarray,
+    size: float,
+) -> tuple[np.ndarray, float]:
+    """The forces with the smallest share, where a load can be held in several ways."""
+    n, r = balance.shape[1], len(base)
+    own = np.eye(n)[n - r :]
+    pushes = np.concatenate([on, np.zeros(r, bool)])
+    bounds = [(0, None) if push else ((None, None) if use else (0, 0)) for push, use in zip(pushes, used)]
+    keep = np.abs(balance).max(1, initial=0.0) > 1e-14
+    equal = np.concatenate([balance, np.zeros((len(load), 1))], 1)[keep]
+    found: dict[float, np.ndarray] = {}
+
+    def raised(share: float) -> float:
+        """The least that the limits would have to be raised by."""
+        rows = np.concatenate([own - share * by, -own - share * by])
+        rows = np.concatenate([rows, -np.ones((2 * r, 1))], 1)
+        limits = share * np.concatenate([base, base]) / size
+        program = scipy.optimize.linprog(
+            np.eye(n + 1)[n], rows, limits, equal, -load[keep] / size, bounds=[*bounds, (-1, None)]
+        )
+        if program.status != 0:
+            return np.inf
+        found[share] = program.x[:-1] * size
+        return float(program.x[-1]) - _NONE
+
+    if raised(0.0) <= 0:
+        return found[0.0], 0.0
+    high = 1.0
+    while (left := raised(high)) > 0:
+        high *= 4
+        if high > _MOST or not np.isfinite(left):
+            return np.zeros(n), np.inf
+    share = _root(raised, 0.0, high)
+    raised(share)
+    return found[share], share

@@ -95,11 +95,9 @@ def simulate(
         >>> floor = mbs.Profile.chain([mbs.Line((1.0, 0.0), (-1.0, 0.0))], closed=False)  # solid on the left
         >>> bodies = [mbs.Body("ground", profiles={"floor": floor}),
         ...           mbs.Body("ball", mass=1.0, profiles={"rim": mbs.disc(0.1)})]
-        >>> ball = mbs.Mechanism(
-        ...     bodies,
-        ...     [mbs.Prismatic("height", "ground", "ball", axis=(0.0, 1.0), start=1.1),
-        ...      mbs.Contact("bounce", "ground.floor", "ball.rim", restitution=1.0)],
-        ...     gravity=(0.0, -9.81))
+        >>> joints = [mbs.Prismatic("height", "ground", "ball", axis=(0.0, 1.0), start=1.1),
+        ...           mbs.Contact("bounce", "ground.floor", "ball.rim", restitution=1.0)]
+        >>> ball = mbs.Mechanism(bodies, joints, gravity=(0.0, -9.81))
         >>> sol = mbs.simulate(ball, None, 1.0)
         >>> sol.events.list(mech := ball)[0].kind, round(float(sol["height"].q[-1]), 7)
         ('impact', 1.0538938)
