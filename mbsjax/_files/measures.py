@@ -71,9 +71,8 @@ def address(mech: Mechanism, name: str, parameters: Any = ()) -> tuple[str, ...]
     if first in [c.name for c in mech.contacts]:
         if last in EVENTS:
             return "event", first, last
-        raise ValueError(
-            unknown(f"reading of contact {first!r}", last, list(dict.fromkeys([*_CONTACT, *_FRICTION, *EVENTS])))
-        )
+        known = dict.fromkeys([*_CONTACT, *_FRICTION, *EVENTS])
+        raise ValueError(unknown(f"reading of contact {first!r}", last, list(known)))
     if first in mech.links:
         if last == "angle" or last in _POINT:
             return "point", first, "", last
