@@ -259,8 +259,8 @@ class System(eqx.Module):
         first body (side 0) or on the second."""
         walked = np.argsort(self.layout.order)[list(self.layout.held)]
         columns = []
-        for place, side in zip(walked, sides, strict=True):
-            frame = one(X, self.layout.ends[place, side]) @ one((self.X_A, self.X_B)[side], place)
+        for place, side in zip(walked.tolist(), sides, strict=True):
+            frame = one(X, int(self.layout.ends[place, side])) @ one((self.X_A, self.X_B)[side], place)
             basis = wide(np.eye(self.layout.group.rows), self.size.ndim)
             columns += [frame.twist_map(jnp.asarray(basis[:, k])) for k in range(self.layout.group.rows)]
         return jnp.stack(columns, 1)
