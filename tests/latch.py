@@ -46,7 +46,7 @@ def _chain(*points: tuple) -> mbs.Profile:
     return mbs.Profile.chain([mbs.Line(a, b) for a, b in itertools.pairwise(points)], closed=False, ends=False)
 
 
-def latch(restitution: float = 0.0, dimensions: dict = DIMENSIONS) -> mbs.Mechanism:
+def latch(restitution: float = 0.0, dimensions: dict = DIMENSIONS, friction: float | None = None) -> mbs.Mechanism:
     """Six links: ground (L1), the sear L2, the trigger L3, the tripping lever L4, the plunger L5 on the trigger, and
     the slide L6, which a spring pushes along x. All are loaded by springs, and a `Finger` turns the trigger.
 
@@ -71,7 +71,7 @@ def latch(restitution: float = 0.0, dimensions: dict = DIMENSIONS) -> mbs.Mechan
     arm = _chain((4.8, 2.0), (4.8, 4.0), (4.8, 5.5))
     nose, pin = mbs.disc(d["nose"], (-d["reach"], 0.0)), mbs.disc(d["pin"], (-3.0, -1.0))
     roller, toe = mbs.disc(0.3, (1.2, 2.0)), mbs.disc(0.25, (0.0, -1.5))
-    e = {"restitution": restitution}
+    e: dict = {"restitution": restitution, "friction": friction}
     return mbs.Mechanism(
         [
             mbs.Body(

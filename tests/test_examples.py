@@ -113,6 +113,17 @@ def thesis_cam() -> mbs.Mechanism:
     )
 
 
+def belt() -> mbs.Mechanism:
+    rubs = mbs.JointFriction(0.25, 0.4)
+    return mbs.Mechanism(
+        [mbs.Body("belt"), mbs.Body("block", mass=1.0)],
+        [mbs.Prismatic("run", "ground", "belt"), mbs.Prismatic("slip", "belt", "block", friction=rubs)],
+        [mbs.Offset("extension", "ground", "block", axis=(1.0, 0.0))],
+        forces=[mbs.Spring("extension", stiffness=100.0)],
+        gravity=(0.0, -9.81),
+    )
+
+
 turn = mbs.constant_speed
 BUILT = {
     "four_bar": (lambda: demo.four_bar(demo.FOUR_BAR), demo.drive()),
@@ -123,6 +134,8 @@ BUILT = {
     "geneva": (contacts.geneva_drive, {"A": turn(1.0, pi)}),
     "ratchet": (contacts.ratchet, {"A": contacts.Swing(jnp.asarray(0.34))}),
     "latch": (latch.latch, {}),
+    "latch_friction": (lambda: latch.latch(friction=0.1), {}),
+    "belt": (belt, {"run": turn(0.1)}),
     "valve_lifter": (impacts.flat_follower, impacts.turning()),
     "bouncing_ball": (lambda: impacts.ball(0.5), {}),
     "squeezer": (lambda: squeezer(case("dyn_andrews_squeezer")["data"]), {}),
@@ -206,6 +219,84 @@ def test_ball_bounces_until_it_lies():
     assert events[-1].kind == "closed" and speed < 1e-4 <= speed / e
     assert float(sol["height"].q[-1]) == pytest.approx(p["radius"], abs=1e-9)
     assert float(sol["bounce"].force[-1]) == pytest.approx(p["mass"] * p["g"], rel=1e-9)
+
+
+def test_a_block_sticks_to_its_belt_and_slips():
+    """It sticks for 2 D/speed and slips for (2 pi - 2 atan(D w/speed))/w, where D = (static - sliding) mass g/stiffness
+    and w = sqrt(stiffness/mass). The spring is longest when the block stands still: sliding mass g/stiffness +
+    hypot(D, speed/w). Each slip goes over 2 D of the block and over what the belt has moved meanwhile."""
+    model = example("belt")
+    p, sol = model.parameters, model.simulate()
+    weight, w = p["mass"] * p["g"], np.sqrt(p["stiffness"] / p["mass"])
+    jump = (p["static"] - p["sliding"]) * weight / p["stiffness"]
+    stick, slip = 2 * jump / p["speed"], (2 * pi - 2 * np.arctan(jump * w / p["speed"])) / w
+    first = p["static"] * weight / p["stiffness"] / p["speed"]
+    events = sol.events.list(sol.mech)
+    assert [event.kind for event in events] == ["slips", "sticks"] * 3
+    turns = np.arange(3) * (stick + slip)
+    np.testing.assert_allclose(
+        [event.t for event in events], np.ravel([first + turns, first + slip + turns], "F"), rtol=1e-8
+    )
+    measured = model.measured(sol)
+    assert float(measured["sticking"]) == pytest.approx(stick, rel=1e-8)
+    assert float(measured["slipping"]) == pytest.approx(slip, rel=1e-8)
+    longest = p["sliding"] * weight / p["stiffness"] + np.hypot(jump, p["speed"] / w)
+    assert float(jnp.max(sol["extension"].q)) == pytest.approx(longest, rel=1e-3)  # between two outputs
+    columns = sol.columns()
+    held = columns["slip.sticks"] == 1
+    assert held[0] and not held.all()
+    np.testing.assert_allclose(columns["slip.friction"][~held], p["sliding"] * weight, rtol=1e-9)
+    np.testing.assert_allclose(columns["slip.friction"][held], (p["stiffness"] * sol["extension"].q)[held], atol=1e-6)
+    np.testing.assert_allclose(columns["slip.sliding"], columns["slip.v"], atol=1e-12)
+    slid = 2 * jump + p["speed"] * slip  # in one slip: the block goes back, the belt goes on
+    assert float(measured["lost"]) == pytest.approx(3 * p["sliding"] * weight * slid, rel=1e-8)
+
+
+def test_a_clamp_stays_shut():
+    """Friction alone holds it as far from the dead center as the file tells, by what one finds for small angles; beyond
+    that, and without its stop, it does not."""
+    model = example("clamp")
+    p, mech = model.parameters, model.mechanism()
+    reach = 2 * p["friction"] * p["pin"] / p["handle"]
+    for angle in (-p["over"], p["over"], -1.2 * reach):
+        rest = mbs.holding(mech, {"A": angle}, t=model.document["simulate"]["t1"])
+        assert float(rest.share) == pytest.approx(abs(angle) / reach, rel=5e-3)
+        assert bool(rest.held) == (abs(angle) < reach)
+
+
+@pytest.mark.slow
+def test_a_clamp_is_shut_past_its_dead_center():
+    model = example("clamp")
+    p, sol = model.parameters, model.simulate()
+    events = [(event.contact, event.kind) for event in sol.events.list(sol.mech)]
+    assert events.index(("workpiece", "switched")) < events.index(("D", "reverses")) < events.index(("stop", "closed"))
+    assert {x for x, kind in events if kind == "sticks"} == set("ABCD")
+    shut = sol.ts > model.measured(sol)["rests"]
+    np.testing.assert_allclose(sol["A"].q[shut], -p["over"], atol=1e-9)
+    np.testing.assert_allclose(sol["A"].v[shut], 0.0, atol=1e-9)
+    # where handle and link make a triangle with their ends, the foot is as deep as its geometry tells
+    x, y = -p["handle"] * np.sin(-p["over"]), p["handle"] * np.cos(p["over"]) - p["handle"] - p["link"]
+    far = np.hypot(p["back"] + x, y)
+    corner = np.arccos((far**2 + p["back"] ** 2 - p["link"] ** 2) / (2 * far * p["back"]))
+    arm = np.arctan2(y, p["back"] + x) + corner
+    press = p["stiffness"] * (p["foot"] + p["front"] * np.sin(arm))
+    assert float(model.measured(sol)["press"]) == pytest.approx(press, rel=1e-8)
+
+
+@pytest.mark.long
+def test_a_latch_with_friction_blocks_releases_and_stops():
+    """Later than without friction: the nose and the pin are held back."""
+    model = example("latch_friction")
+    sol = model.simulate()
+    measured = {name: float(x) for name, x in model.measured(sol).items()}
+    assert 0.0 < measured["release"] < measured["stop"] < 2.0
+    assert measured["travel"] == pytest.approx(6.0, abs=1e-6)
+    without = model.simulate({"mu": 0.0})
+    assert measured["release"] > float(model.measured(without)["release"])
+    for contact in sol.mech.contacts:
+        found = sol[contact.name]
+        limit = model.parameters["mu"] * found.force
+        assert np.all(np.abs(found.friction) <= limit * (1 + 1e-6) + 1e-6)
 
 
 @pytest.mark.long

@@ -70,12 +70,14 @@ def test_formulas_have_derivatives():
 
 def every_joint() -> mbs.Mechanism:
     """A tree of bodies, one joint of every kind."""
+    pin = mbs.JointFriction(1 / 7, radius=1 / 3)
+    guide = mbs.JointFriction(0.1, 0.2, length=1 / 3, guide="b", stribeck=0.3, viscous=0.4)
     frame = mbs.frames.from_axis((0.1, 0.2, 0.3), (1.0, 2.0, -0.5))
     makers = [
-        lambda *a: mbs.Revolute(*a, (0.1, 0.2, 1 / 3), axis=(1.0, 1.0, 1.0), start=0.1),
-        lambda *a: mbs.Prismatic(*a, frame, frame, start=0.7),
+        lambda *a: mbs.Revolute(*a, (0.1, 0.2, 1 / 3), axis=(1.0, 1.0, 1.0), start=0.1, friction=pin),
+        lambda *a: mbs.Prismatic(*a, frame, frame, start=0.7, friction=guide),
         lambda *a: mbs.Cylindrical(*a, axis=(0.0, 1.0, 0.0)),
-        lambda *a: mbs.Screw(*a, lead=1 / 3),
+        lambda *a: mbs.Screw(*a, lead=1 / 3, friction=mbs.DryTorque(1 / 7, 0.2)),
         lambda *a: mbs.Spherical(*a, (0.0, 0.0, 1.0)),
         lambda *a: mbs.Universal(*a, frame),
         lambda *a: mbs.Planar(*a, mbs.at(0.1, 0.2, 0.3), start=(0.1, 0.2, 0.3)),
@@ -154,7 +156,8 @@ def every_profile() -> mbs.Mechanism:
     ]  # fmt: skip
     more = [
         {"active": True, "hold": "push", "restitution": 1 / 7, "moves": "float.angle"},
-        {"hold": "press", "elements_a": (0,), "elements_b": (0,)},
+        {"hold": "press", "elements_a": (0,), "elements_b": (0,), "friction": 1 / 7},
+        {"friction": mbs.Coulomb(0.1, 0.2, stribeck=1 / 3, viscous=0.4)},
         *({"law": law} for law in laws),
     ]
     joints = [mbs.Planar("float", "ground", "bob", start=(0.0, 9.0, 9.0))]
@@ -419,6 +422,14 @@ def test_study_and_task_of_a_file(model):
         ("crank = 0.01", "coupler = 0.01", None, "tolerances.coupler", "unknown parameter that is a number 'coupler'"),
         ("[drive]", "[drives]", None, "drives", "did you mean 'drive'"),
         ("target = 45", "target = 45 45", None, "", ""),
+        ('start = "90*deg"', "friction = {slidin = 0.1, radius = 2}", None, "joints.D.friction.slidin", "'sliding'"),
+        ('start = "90*deg"', "friction = {torque = 0.1}", None, "joints.D.friction.torque", "there are dry, static"),
+        ('start = "90*deg"', "friction = {radius = 0.1}", None, "joints.D.friction", "or 'dry', a torque or a force"),
+        ('start = "90*deg"', "friction = {sliding = -1}", None, "joints.D.friction", "must not be negative"),
+        ('start = "90*deg"', "friction = {sliding = 0.1}", "[joints.D]", "joints.D", "'D' needs a radius"),
+        ('start = "90*deg"', "friction = 0.1", None, "joints.D.friction", "a table is expected, got 0.1"),
+        ('quick = "max(abs(D.v))', 'quick = "max(abs(D.friction))', None, "measures.quick", "'D' has no friction"),
+        ("outputs = 3", 'restitution = "poison"', None, "simulate.restitution", '"poisson" is expected'),
     ],
 )
 def test_errors_have_line_and_name(old, new, at, path, told):
@@ -430,6 +441,39 @@ def test_errors_have_line_and_name(old, new, at, path, told):
         broken.study()
     assert text.splitlines()[caught.value.line - 1].startswith(at or new)
     assert ".".join(caught.value.path) == path and told in str(caught.value)
+
+
+def test_friction_of_contacts():
+    """A coefficient, perhaps a formula, or a table; what is wrong with it is told by the name of the contact."""
+    text = """
+    [parameters]
+    mu = 0.2
+    [bodies.ground.profiles]
+    rim = {type = "disc", radius = 1.0}
+    [bodies.ball.profiles]
+    rim = {type = "disc", radius = 1.0}
+    [joints]
+    float = {type = "planar", body_a = "ground", body_b = "ball", start = [3, 0, 0]}
+    [contacts]
+    C = {profile_a = "ground.rim", profile_b = "ball.rim", friction = FRICTION}
+    """
+
+    def made(friction, **given):
+        return mbs.loads(text.replace("FRICTION", friction)).mechanism(given).contact("C").friction
+
+    assert bool(eqx.tree_equal(made("0.3"), mbs.Coulomb(0.3)))
+    assert bool(eqx.tree_equal(made('"2*mu"', mu=0.3), mbs.Coulomb(0.6)))
+    law = made('{sliding = "mu", static = "mu + 0.1", stribeck = 0.5, viscous = 2}')
+    assert bool(eqx.tree_equal(law, mbs.Coulomb(0.2, 0.2 + 0.1, stribeck=0.5, viscous=2.0)))
+    for wrong, told in {
+        "{sliding = 0.3, static = 0.2}": "line 11, contacts.C.friction: the static coefficient .* 0.2 < 0.3",
+        "{sliding = 0.3, radius = 0.2}": "contacts.C.friction.radius: the key 'radius' has no meaning here",
+        "{static = 0.3}": "contacts.C.friction: 'sliding' is missing",
+        "[0.1, 0.2]": "contacts.C: the .* must be a number",
+        "true": "contacts.C.friction: a number, a formula or an array is expected, got True",
+    }.items():
+        with pytest.raises(mbs.FileError, match=told):
+            made(wrong)
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -197,7 +197,12 @@ def _loads(plant: Plant, statics: _Statics, z: Array) -> Array:
 def _held(plant: Plant, active: tuple[bool, ...], q: Array, t: Array) -> tuple[Array, Array, Array]:
     assert plant.friction is not None
     r, rigid = plant.friction.count, np.flatnonzero(plant.rigid)
-    mode = frozen(first_mode(plant, active, q))
+    mode = first_mode(plant, active, q)
+    if mode.signs.shape[0]:
+        frame = plant.frame(q, t, mode)
+        sides = jnp.where(plant.switches(t, frame.q, jnp.zeros(len(plant.names[0])), frame) >= 0, 1.0, -1.0)
+        mode = mode._replace(signs=sides)
+    mode = frozen(mode)
     statics = _statics(plant, q, t, mode)
     m = statics.balance.shape[1] - r
     closed, on = plant.closed(mode), jnp.zeros(m, bool).at[m - len(rigid) :].set(mode.active[rigid])

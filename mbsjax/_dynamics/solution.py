@@ -168,7 +168,11 @@ class Solution(AbstractRun[ContactForce]):
         return self.plant.friction.names[int(pair)], float(determinant)
 
     def more(self) -> dict[str, Any]:
-        return {"kinetic": self.kinetic, "potential": self.potential, "residual": self.residual}
+        found: dict[str, Any] = {}
+        for name in () if self.plant.friction is None else self.plant.friction.names:
+            rub = self.friction(name)
+            found |= {f"{name}.friction": rub.force, f"{name}.sliding": rub.sliding, f"{name}.sticks": rub.sticks}
+        return found | {"kinetic": self.kinetic, "potential": self.potential, "residual": self.residual}
 
     @property
     def energy(self) -> Float[Array, "*batch times"]:

@@ -58,6 +58,9 @@ def start(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> S
     if plant.friction is not None:
         none = jnp.zeros(plant.friction.count)
         plant_, t_, v_, frame_ = frozen((plant, t, v, frame))
+        if mode.signs.shape[0]:  # what sticks depends on which forces act
+            sides = jnp.where(plant_.switches(t_, frame_.q, v_, frame_) >= 0, 1.0, -1.0)
+            mode = mode._replace(signs=sides)
         slide = decide_friction(plant_, t_, frame_.q, v_, frame_, mode, none > 0, none)
         mode = mode._replace(slide=slide)
         v = plant.velocity(frame, mode, plant.solver(frame, mode), plant.momentum(frame, v), t)

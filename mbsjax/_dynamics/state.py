@@ -182,5 +182,6 @@ def _velocity(
     J = C[:, u] * D[None] / size[:, None]
     x, _ = saddle(M, J, idle)(-(D * (frame.M[u][:, driven] @ v_d))[:, None], (aim / size)[:, None])
     off = jnp.max(jnp.abs(J @ x[:, 0] - aim / size), initial=0.0)
-    scale = jnp.maximum(jnp.max(jnp.abs(aim / size), initial=0.0), 1e-300)
+    speeds = jnp.concatenate([aim / size, v_d / sizes[driven]])
+    scale = jnp.maximum(jnp.max(jnp.abs(speeds), initial=0.0), 1e-300)
     return plant.spread(pick(x[:, 0], np.arange(len(u))) * D, v_d), off / scale

@@ -15,7 +15,9 @@ from .formula import names, parse, value
 _POINT = {"x": (0, 0), "y": (0, 1), "z": (0, 2), "vx": (1, 0), "vy": (1, 1), "vz": (1, 2)}
 _POINT |= {"ax": (2, 0), "ay": (2, 1), "az": (2, 2)}
 _TRACK = ("q", "v", "a")
-_CONTACT = ("gap", "force", "q1", "q2", "active")
+_CONTACT = ("gap", "force", "q1", "q2", "active", "sliding")
+_FRICTION = ("friction", "sliding", "load", "work")  # of contacts and joints that have it
+_SLIPS = ("sticks", "slips", "reverses")  # and their events
 
 
 class Measure(eqx.Module):
@@ -25,6 +27,8 @@ class Measure(eqx.Module):
     - coordinates and gauges: `D` or `D.q`, `D.v`, `D.a`;
     - bodies and their points: `coupler.x`, `coupler.angle`, `coupler.E.y`, `coupler.E.vx`, `coupler.E.ay`;
     - contacts: `C.gap`, `C.force`, `C.q1`, `C.q2`; the times of their events: `C.impact[0]`, `C.released[-1]`;
+    - contacts and joints with friction: `A.friction`, its force or moment, `A.sliding`, the speed, `A.load`, the normal
+      load, `A.work`, the energy that it has lost; the times of `A.slips[0]`, `A.sticks[0]`, `A.reverses[0]`;
     - `energy`, of a simulation.
 
     Rows become numbers by `max(...)`, `min`, `mean`, `range`, `first`, `last`, or a place: `D[90]`.
@@ -49,7 +53,7 @@ class Measure(eqx.Module):
 
 def address(mech: Mechanism, name: str, parameters: Any = ()) -> tuple[str, ...]:
     """What a dotted name means: ("track", coordinate or gauge, rate), ("contact", name, what), ("event", contact,
-    kind), ("point", body, point, what), ("run", what)."""
+    kind), ("friction", contact or joint, what), ("point", body, point, what), ("run", what)."""
     if name in ("t", "energy"):
         return "run", name
     whole = [*mech.coordinates, *(g.name for g in mech.gauges)]
@@ -58,12 +62,17 @@ def address(mech: Mechanism, name: str, parameters: Any = ()) -> tuple[str, ...]
     first, _, last = name.rpartition(".")
     if first in whole and last in _TRACK:
         return "track", first, last
+    if first in _rubbing(mech) and last in (*_FRICTION, *_SLIPS):
+        return "friction" if last in _FRICTION else "event", first, last
+    if first in [c.name for c in mech.contacts] and last in _CONTACT:
+        return "contact", first, last
+    if last in _FRICTION and first in [x.name for x in (*mech.contacts, *mech.joints)]:
+        raise ValueError(f"{name!r}: {first!r} has no friction")
     if first in [c.name for c in mech.contacts]:
-        if last in _CONTACT:
-            return "contact", first, last
         if last in EVENTS:
             return "event", first, last
-        raise ValueError(unknown(f"reading of contact {first!r}", last, [*_CONTACT, *EVENTS]))
+        known = dict.fromkeys([*_CONTACT, *_FRICTION, *EVENTS])
+        raise ValueError(unknown(f"reading of contact {first!r}", last, list(known)))
     if first in mech.links:
         if last == "angle" or last in _POINT:
             return "point", first, "", last
@@ -74,6 +83,11 @@ def address(mech: Mechanism, name: str, parameters: Any = ()) -> tuple[str, ...]
     known = [*parameters, "t", *whole, *(c.name for c in mech.contacts), *mech.links]
     known += [f"{b.name}.{point}.{what}" for b in mech.bodies for point in b.points for what in ("x", "y")]
     raise ValueError(unknown("reading", name, known))
+
+
+def _rubbing(mech: Mechanism) -> list[str]:
+    """The contacts, then the joints, that have friction: in this order they are counted in the log of events."""
+    return [x.name for x in (*mech.contacts, *mech.joints) if x.friction is not None]
 
 
 def look(outcome: Any, name: str, numbers: Mapping[str, Any]) -> Any:
@@ -95,9 +109,15 @@ def look(outcome: Any, name: str, numbers: Mapping[str, Any]) -> Any:
             raise ValueError(f"a driven motion tells no {what[1]} of contact {what[0]!r}: simulate it")
         return getattr(track, what[1])
     if kind == "event":
-        log, number = outcome.events, [c.name for c in outcome.mech.contacts].index(what[0])
+        contacts = [c.name for c in outcome.mech.contacts]
+        joints = [x for x in _rubbing(outcome.mech) if x not in contacts]
+        log, number = outcome.events, [*contacts, *joints].index(what[0])
         mine = (log.kind == EVENTS.index(what[1])) & (log.contact == number)
         return jnp.sort(jnp.where(mine, log.t, jnp.inf))
+    if kind == "friction":
+        if not hasattr(outcome, "friction"):
+            raise ValueError(f"a driven motion tells no {what[1]} of {what[0]!r}: simulate it")
+        return getattr(outcome.friction(what[0]), "force" if what[1] == "friction" else what[1])
     body, point, which = what
     if which == "angle":
         return outcome.orientation(body).q

@@ -34,9 +34,8 @@ from .tables import (
     read_counts,
     read_limits,
     read_measures,
-    read_solver,
+    read_options,
     read_times,
-    read_trigger,
     read_values,
 )
 
@@ -128,14 +127,7 @@ class Model:
         from .._dynamics.simulate import simulate  # here, as most do without diffrax
 
         reader, table = self._section("simulate", SIMULATE, given)
-        more = read_counts(reader, table, "simulate")
-        for key in ("rtol", "atol", "rest_speed"):
-            if key in table:
-                more[key] = reader.number(table[key], ("simulate", key))
-        if "solver" in table:
-            more["solver"] = read_solver(reader, table["solver"])
-        triggers = reader.table(table.get("triggers", {}), ("simulate", "triggers"))
-        more["triggers"] = [read_trigger(reader, name, x) for name, x in triggers.items()]
+        more = read_options(reader, table)
         ts = read_times(reader, table, "simulate")
         mech, drive = self.mechanism(given), self.drive(given)
         begin = {
@@ -281,6 +273,8 @@ class Model:
             if name in self.document:
                 reader, table = self._section(name, KINEMATICS if name == "kinematics" else SIMULATE, None)
                 read_counts(reader, table, name)
+                if name == "simulate":
+                    read_options(reader, table)
                 for key in ("estimate", "positions", "velocities"):
                     reader.only(reader.table(table.get(key, {}), (name, key)), known, (name, key))
                 found.append(f"{name} at {len(read_times(reader, table, name))} times")

@@ -154,6 +154,8 @@ class Reader:
             if isinstance(given, str) and kind != "contact":
                 return given
             return self.made("contact law" if kind == "contact" else "motion law", given, path)
+        if key == "friction":
+            return self.friction(kind, given, path)
         if key == "on":
             return given if isinstance(given, str) else self.gauge(given, path)
         if (kind, key) in VARIABLES:
@@ -183,6 +185,17 @@ class Reader:
         table = dict(self.table(given, path))
         name = table.pop("name", f"length of {path[1]}" if len(path) > 1 else "length")
         return self.made("gauge", table, path, name=self.text(name, path))
+
+    def friction(self, kind: str, given: Any, path: Path) -> Any:
+        """That of a contact: a coefficient or a table. That of a joint: a table with `sliding`, or with `dry`."""
+        if kind == "contact":
+            table = isinstance(given, dict)
+            return self.made("friction", given, path, kind="contact") if table else self.number(given, path)
+        table = self.table(given, path)
+        if not {"sliding", "dry"} & set(table):
+            self.only(table, {**keys("friction", "dry"), **keys("friction", "joint")}, path)
+            raise self.wrong("'sliding', a coefficient, or 'dry', a torque or a force, is missing", path)
+        return self.made("friction", table, path, kind="dry" if "dry" in table else "joint")
 
     def text(self, given: Any, path: Path) -> str:
         if not isinstance(given, str):

@@ -3,7 +3,7 @@
 import inspect
 from typing import Any
 
-from .tables import GOALS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
+from .tables import CHOICES, GOALS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
 from .words import FRAMES, LISTS, PARTS, TEXTS, WORDS, keys
 
 
@@ -20,8 +20,9 @@ def schema() -> dict[str, Any]:
         >>> sorted(schema()["$defs"]["joint"]["oneOf"][0]["required"])
         ['body_a', 'body_b', 'type']
     """
-    groups = {name.replace(" ", "_"): _group(name) for name in WORDS if name not in ("body", "contact")}
+    groups = {name.replace(" ", "_"): _group(name) for name in WORDS if name not in ("body", "contact", "friction")}
     groups |= {"body": _table("body", "body"), "contact": _table("contact", "contact")}
+    groups |= {f"{kind}_friction": _table("friction", kind) for kind in WORDS["friction"]}
     pair = {"type": "array", "items": _NUMBERS, "minItems": 2, "maxItems": 2}
     whole, flag, every = {"type": "integer", "minimum": 0}, {"type": "boolean"}, _each(_NUMBERS)
     goal = _closed({"type": {"enum": list(GOALS)}, "measure": _TEXT, "target": _NUMBERS, "weight": _NUMBER})
@@ -30,6 +31,7 @@ def schema() -> dict[str, Any]:
     kinds: dict[str, Any] = {
         "t0": _NUMBER, "t1": _NUMBER, "ts": _NUMBERS, "outputs": whole, "estimate": every, "positions": every,
         "velocities": every, "max_steps": whole, "max_events": whole, "solver": {"enum": list(SOLVERS)},
+        "impacts": {"enum": list(CHOICES["impacts"])}, "restitution": {"enum": list(CHOICES["restitution"])},
         "rtol": _NUMBER, "atol": _NUMBER, "rest_speed": _NUMBER, "triggers": _each(trigger),
         "of": {"enum": ["kinematics", "simulate"]}, "variables": _each(pair), "goals": _each(goal),
         "conditions": _each(condition), "angles": {"type": "array", "items": _TEXT}, "exact": flag,
@@ -97,6 +99,10 @@ def _kind(kind: str, key: str, parameter: inspect.Parameter) -> dict[str, Any]:
         return _each(_NUMBERS)
     if key == "law":
         return {"anyOf": [_TEXT, {"$ref": f"#/$defs/{'contact' if kind == 'contact' else 'motion'}_law"}]}
+    if key == "friction" and kind == "contact":
+        return {"anyOf": [_NUMBER, {"$ref": "#/$defs/contact_friction"}]}
+    if key == "friction":
+        return {"anyOf": [{"$ref": f"#/$defs/{which}_friction"} for which in ("joint", "dry")]}
     if key == "on":
         return {"anyOf": [_TEXT, {"type": "object"}]}
     if key == "smooth":

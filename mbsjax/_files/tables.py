@@ -19,10 +19,11 @@ _STUDY = ("study", "tolerances", "measures", "limits", "synthesis")
 KEYS = ("title", "gravity", "planar", "parameters", *TABLES, *_STUDY)
 KINEMATICS = ("t0", "t1", "outputs", "ts", "estimate", "max_steps", "max_events")
 SIMULATE = (
-    "t1", "outputs", "ts", "positions", "velocities", "estimate", "solver", "rtol", "atol", "rest_speed", "max_steps",
-    "max_events", "triggers",
+    "t1", "outputs", "ts", "positions", "velocities", "estimate", "solver", "rtol", "atol", "rest_speed", "impacts",
+    "restitution", "max_steps", "max_events", "triggers",
 )  # fmt: skip
 SYNTHESIS = ("of", "variables", "goals", "conditions", "angles", "exact", "starts", "seed", "draw")
+CHOICES = {"impacts": ("together", "in turn"), "restitution": ("newton", "poisson")}  # of [simulate]
 SOLVERS = {"tsit5": "Tsit5", "dopri8": "Dopri8", "kvaerno5": "Kvaerno5"}  # as diffrax calls them
 GOALS = {"match": Match, "minimax": Minimax, "minimize": Minimize}
 
@@ -63,9 +64,26 @@ def read_solver(reader: Reader, name: Any) -> Any:
     """A solver of a simulation, one of diffrax."""
     import diffrax  # here, as most do without
 
-    if name not in SOLVERS:
+    if not isinstance(name, str) or name not in SOLVERS:
         raise reader.wrong(f"there is no solver {name!r}; there are {', '.join(SOLVERS)}", ("simulate", "solver"))
     return getattr(diffrax, SOLVERS[name])()
+
+
+def read_options(reader: Reader, table: dict) -> dict[str, Any]:
+    """What `[simulate]` says of how it is done."""
+    found = read_counts(reader, table, "simulate")
+    for key in ("rtol", "atol", "rest_speed"):
+        if key in table:
+            found[key] = reader.number(table[key], ("simulate", key))
+    for key, known in CHOICES.items():
+        if key in table and table[key] not in known:
+            either = " or ".join(f'"{x}"' for x in known)
+            raise reader.wrong(f"{either} is expected, got {table[key]!r}", ("simulate", key))
+        found |= {key: table[key]} if key in table else {}
+    if "solver" in table:
+        found["solver"] = read_solver(reader, table["solver"])
+    triggers = reader.table(table.get("triggers", {}), ("simulate", "triggers"))
+    return found | {"triggers": [read_trigger(reader, name, x) for name, x in triggers.items()]}
 
 
 def read_trigger(reader: Reader, name: str, given: Any) -> Trigger:

@@ -14,6 +14,7 @@ from .._model.cam import Cam
 from .._model.contact_laws import Hertz, HuntCrossley, KelvinVoigt, LankaraniNikravesh
 from .._model.force.load import Load
 from .._model.force.spring import Actuator, Spring
+from .._model.friction import Coulomb, DryTorque, JointFriction
 from .._model.gauge import Angle, Distance, Offset
 from .._model.joint.composite import (
     RevoluteCylindrical,
@@ -60,6 +61,11 @@ def _offset(*given: Any, **more: Any) -> Offset:
     if is_concrete(axis) and abs(float(np.sum(np.square(axis))) - 1) < 1e-15:
         found = eqx.tree_at(lambda o: o.axis, found, jnp.asarray(axis, float))
     return found
+
+
+def _dry(dry: Any, static: Any = None, *, stribeck: Any = None, viscous: Any = None) -> DryTorque:
+    """A given torque or force, by a key of its own: `sliding` is a coefficient."""
+    return DryTorque(dry, static, stribeck=stribeck, viscous=viscous)
 
 
 def _cam(program: Any, follower: Any, base_radius: Any) -> Profile:
@@ -144,6 +150,7 @@ WORDS: dict[str, dict[str, Callable]] = {
         "hunt_crossley": HuntCrossley,
         "lankarani_nikravesh": LankaraniNikravesh,
     },
+    "friction": {"contact": Coulomb, "joint": JointFriction, "dry": _dry},
     "distribution": {
         "normal": Normal,
         "uniform": Uniform,
@@ -158,7 +165,10 @@ WORDS: dict[str, dict[str, Callable]] = {
 RENAMED = {"minimise": "minimize", "programme": "program"}  # keys and types, the old name first
 
 # how a key is read, unless it is a number, a row of them, or a formula: by its name, of any constructor
-TEXTS = ("body_a", "body_b", "body", "axis_body", "profile_a", "profile_b", "hold", "moves", "acts", "fixed_in", "kind")
+TEXTS = (
+    "body_a", "body_b", "body", "axis_body", "profile_a", "profile_b", "hold", "moves", "acts", "fixed_in", "kind",
+    "guide",
+)  # fmt: skip
 PARTS = {"follower": "follower", "tip": "tip", "element": "element"}  # a table of that group
 LISTS = {"elements": "element", "program": "segment"}  # an array of such tables
 FRAMES = ("frame_a", "frame_b", "frame")

@@ -12,6 +12,7 @@ from .._kinematics.drive import Hold, Uniform
 from .._model.body import Body
 from .._model.force.load import Load
 from .._model.force.spring import Actuator, Spring
+from .._model.friction import AbstractFriction, DryTorque
 from .._model.gauge import AbstractGauge, Angle, Distance, Offset
 from .._model.joint.composite import CompositePair
 from .._model.joint.contact import Contact
@@ -150,7 +151,9 @@ def _joint(joint: Joint) -> dict[str, Any]:
     found = {"type": kind, "body_a": joint.body_a, "body_b": joint.body_b}
     found |= {"frame_a": _frame(joint.frame_a), "frame_b": _frame(joint.frame_b), **more}
     told = joint.given or not np.array_equal(joint.start, pair.rest)
-    return found | ({"start": _numbers(joint.start)} if told and joint.start.size else {})
+    if told and joint.start.size:
+        found["start"] = _numbers(joint.start)
+    return found | ({} if joint.friction is None else {"friction": _friction(joint.friction)})
 
 
 def _contact(contact: Contact) -> dict[str, Any]:
@@ -168,10 +171,20 @@ def _contact(contact: Contact) -> dict[str, Any]:
         found["restitution"] = _numbers(contact.restitution)
     if contact.law is not None:
         found["law"] = _named("contact law", contact.law, f"the law of contact {contact.name!r}")
+    if contact.friction is not None:
+        friction = _friction(contact.friction)
+        found["friction"] = friction["sliding"] if len(friction) == 1 else friction
     for key in ("elements_a", "elements_b"):
         if getattr(contact, key) is not None:
             found[key] = list(getattr(contact, key))
     return found
+
+
+def _friction(friction: AbstractFriction) -> dict[str, Any]:
+    """Its numbers as they are given; `dry` instead of `sliding` for one that does not depend on a load."""
+    fields = {f.name: getattr(friction, f.name) for f in dataclasses.fields(friction)}
+    found = {k: _value(x, k) for k, x in fields.items() if x is not None and not (k == "guide" and x == "a")}
+    return {"dry": found.pop("sliding"), **found} if isinstance(friction, DryTorque) else found
 
 
 def _named(group: str, part: Any, what: str) -> dict[str, Any]:

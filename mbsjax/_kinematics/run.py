@@ -142,7 +142,7 @@ class AbstractRun(AbstractBatch, Generic[_Contact]):
     def columns(self) -> dict[str, np.ndarray]:
         """All there is to read by name, a column each: `t`; `A.q`, `A.v`, `A.a` of every coordinate and gauge; of
         rotations in space their Euler parameters `ball.e0`, ...; of points of interest `rod.E.x`, ...; of contacts
-        `C.gap`, `C.active`, `C.force`."""
+        `C.gap`, `C.active`, `C.force`; of contacts and joints with friction `C.friction`, `C.sliding`, `C.sticks`."""
         single(self, "a table can be made")
         found: dict[str, Any] = {"t": self.ts}
         for joint in self.mech.joints:

@@ -183,6 +183,8 @@ def _checked(sliding: Any, static: Any, stribeck: Any, viscous: Any) -> tuple:
 
 def _positive(x: Any, what: str, zero: bool = False) -> Float[Array, ""]:
     x = as_float(x, f"the {what} of a friction")
+    if x.ndim:
+        raise ValueError(f"the {what} of a friction must be a number, got shape {x.shape}")
     if is_concrete(x) and not bool((x >= 0) if zero else (x > 0)):
         raise ValueError(f"the {what} of a friction must {'not be negative' if zero else 'be positive'}, got {x}")
     return x

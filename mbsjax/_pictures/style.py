@@ -22,6 +22,9 @@ KINDS = {
     "impact": (RED, "-", "v"),
     "switched": (SKY, "-.", "P"),
     "triggered": (ORANGE, "-.", "*"),
+    "sticks": (GREEN, ":", "x"),
+    "slips": (RED, ":", "x"),
+    "reverses": (PURPLE, ":", "d"),
 }
 
 _STYLE = {

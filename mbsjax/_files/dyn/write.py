@@ -212,7 +212,7 @@ class _Writer:
     def pair(self, joint: Joint | Contact) -> Iterator[str]:
         if isinstance(joint, Contact):
             kind, (a, b) = "contact", (joint.profile_a, joint.profile_b)
-            for option in ("law", "elements_a", "elements_b", "moves"):
+            for option in ("law", "friction", "elements_a", "elements_b", "moves"):
                 if getattr(joint, option) is not None:
                     raise ValueError(f"a .DYN file cannot hold contact {joint.name!r}: it has a `{option}`")
             if joint.hold != "keep":
@@ -222,6 +222,8 @@ class _Writer:
             if not kind:
                 pair = type(joint.pair).__name__.removesuffix("Pair")
                 raise ValueError(f"a .DYN file cannot hold joint {joint.name!r}: it has no {pair}")
+            if joint.friction is not None:
+                raise ValueError(f"a .DYN file cannot hold joint {joint.name!r}: it has a `friction`")
         yield from self.entity("PAIR")
         yield self.field("name", self.text(joint.name, "joint"))
         yield self.field("link_a", self.link(joint.body_a))
