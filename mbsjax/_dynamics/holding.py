@@ -93,7 +93,7 @@ def holding(
         >>> block = mbs.Mechanism(
         ...     [mbs.Body("block", mass=2.0)],
         ...     [mbs.Prismatic("x", "ground", "block", friction=mbs.JointFriction(0.4))],
-        ...     forces=[mbs.Load("x", 3.0)], gravity=(0.0, -10.0))
+        ...     forces=[mbs.Load("block", force=(3.0, 0.0))], gravity=(0.0, -10.0))
         >>> rest = mbs.holding(block)
         >>> bool(rest.held), rest.share.round(9).item()
         (True, 0.375)
@@ -121,7 +121,7 @@ def holding_limit(f: Callable[[Array], Holding], held: Number, lost: Number) -> 
         ...     block = mbs.Mechanism(
         ...         [mbs.Body("block", mass=2.0)],
         ...         [mbs.Prismatic("x", "ground", "block", friction=mbs.JointFriction(0.4))],
-        ...         forces=[mbs.Load("x", force)], gravity=(0.0, -10.0))
+        ...         forces=[mbs.Load("block", force=(force, 0.0))], gravity=(0.0, -10.0))
         ...     return mbs.holding(block)
         >>> mbs.holding_limit(pulled, 1.0, 100.0).round(9).item()
         8.0
