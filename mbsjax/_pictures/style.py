@@ -22,6 +22,9 @@ KINDS = {
     "impact": (RED, "-", "v"),
     "switched": (SKY, "-.", "P"),
     "triggered": (ORANGE, "-.", "*"),
+    "sticks": (INK, ":", "s"),
+    "slips": (ORANGE, ":", ">"),
+    "reverses": (ORANGE, "--", "d"),
 }
 
 _STYLE = {

@@ -6,6 +6,7 @@ const EVENTS = {
   transition: ["#8b94a3", "#8b949e"], shifted: ["#7a57c9", "#b79bff"], deleted: ["#9a6700", "#e0b04a"],
   jammed: ["#8f0f1c", "#ff4d57"], switched: ["#0f8a94", "#4fc7d1"], triggered: ["#bf6a02", "#f0a13c"],
   bifurcation: ["#b1339b", "#f07ad9"],
+  sticks: ["#3d4450", "#c4ccd6"], slips: ["#c77700", "#ffb84d"], reverses: ["#b5541c", "#ff9a66"],
 };
 const scheme = matchMedia("(prefers-color-scheme: dark)");
 let paint = {};
