@@ -22,6 +22,23 @@ def go(mech, t1, *, drive=None, positions=None, velocities=None, ts=None, rest_s
     )
 
 
+def skid() -> mbs.Solution:
+    """A disc that slides on a floor at first, and rolls after half a second: friction of 2 slows it from 3 by 2 each
+    second, and turns it faster by 40, until it rolls at 2."""
+    floor = mbs.Profile.chain([mbs.Line((4.0, 0.0), (-1.0, 0.0))], closed=False)
+    disc = mbs.Body("disc", mass=1.0, inertia=0.005, profiles={"rim": mbs.disc(0.1)})
+    mech = mbs.Mechanism(
+        [mbs.Body("ground", profiles={"floor": floor}), disc],
+        [
+            mbs.Planar("P", "ground", "disc", start=(0.0, 0.0, 0.1)),
+            mbs.Contact("C", "ground.floor", "disc.rim", active=True, friction=0.2),
+        ],
+        gravity=(0.0, -10.0),
+    )
+    begin = mbs.state(mech, velocities={"P.x": 3.0})
+    return mbs.simulate(mech, begin, 1.0, ts=np.linspace(0.0, 1.0, 21), max_steps=64, max_events=8)
+
+
 def story(sol):
     """What happened, and to which contact."""
     return [(e.kind, e.contact) for e in sol.events.list(sol.mech)]

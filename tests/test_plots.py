@@ -12,9 +12,12 @@ from matplotlib.quiver import Quiver
 
 import mbsjax as mbs
 from mbsjax import plots
+from mbsjax._pictures.scene import tangents
+from mbsjax._pictures.style import KINDS
 from mbsjax.demo import FOUR_BAR, SPRUNG, cam_follower, four_bar, lost_contact
 from tests.contacts import Swing, ratchet, t3_cam
 from tests.mechanisms import spatial_slider_crank, turn, two_body_slider_crank
+from tests.simulated import skid
 
 
 matplotlib.use("Agg")
@@ -38,6 +41,11 @@ def linkage():
 @pytest.fixture(scope="module")
 def sol():
     return lost_contact(SPRUNG)
+
+
+@pytest.fixture(scope="module")
+def skidding():
+    return skid()
 
 
 @pytest.fixture(scope="module")
@@ -123,6 +131,44 @@ def test_arrows_are_along_the_normals_and_as_long_as_the_forces_are_strong(sol):
     off = int(np.argmin(np.asarray(contact.active)))
     for axes in (plots.mechanism(sol, off), plots.mechanism(sol, 0, forces=False)):
         assert not any(isinstance(c, Quiver) for c in axes.collections)
+
+
+def test_friction_of_a_disc_that_skids_and_rolls(skidding):
+    """Until it rolls, friction is 0.2 times the weight and pushes it back; then there is none."""
+    (event,) = skidding.events.list(skidding.mech)
+    assert event.kind == "sticks" and event.t == pytest.approx(0.5, abs=1e-9)
+    press, rubs = [c for c in plots.mechanism(skidding, 4).collections if isinstance(c, Quiver)]
+    np.testing.assert_allclose((rubs.U[0], rubs.V[0]), (-0.2 * press.V[0], 0.0), atol=1e-12)
+    np.testing.assert_allclose(rubs.get_facecolor()[0], matplotlib.colors.to_rgba(KINDS["slips"][0]))
+    *_, rubs = [c for c in plots.mechanism(skidding, -1).collections if isinstance(c, Quiver)]
+    np.testing.assert_allclose((rubs.U[0], rubs.V[0]), 0.0, atol=1e-9)
+    np.testing.assert_allclose(rubs.get_facecolor()[0], matplotlib.colors.to_rgba(KINDS["sticks"][0]))
+    t = np.asarray(skidding.ts)
+    inside = np.abs(t - 0.5) > 1e-6
+    for name, wanted in (("C.friction", 2.0 * (t < 0.5)), ("C.sliding", np.minimum(6 * t - 3.0, 0.0))):
+        y = plots.curves(skidding, name).lines[0].get_ydata()
+        np.testing.assert_allclose(y[inside], wanted[inside], atol=1e-8)  # the floor is drawn to the left
+    _, force, _ = plots.switching(skidding, "C")
+    assert np.array_equal(drawn(force, "friction").get_ydata(), skidding["C"].friction)
+    axes = plots.contacts(skidding)
+    assert [m.get_xdata()[0] for m in axes.lines if m.get_label() == "sticks"] == [event.t]
+
+
+def test_every_kind_of_event_has_a_look_of_its_own():
+    assert tuple(KINDS) == mbs.EVENTS and len(set(KINDS.values())) == len(KINDS)
+
+
+def test_tangents_of_profiles_in_space():
+    """In a plane that stands upright, and in the plane itself: at right angles to the normal, as the profile is
+    drawn."""
+    contact = t3_cam().contacts[0]
+    flat = mbs.Mechanism(t3_cam().bodies, t3_cam().joints)
+    normal, turned = np.array([[0.6, 0.8, 0.0]]), np.eye(3)[None]
+    np.testing.assert_allclose(tangents(flat, contact, turned, normal[:, :2]), [(-0.8, 0.6)])
+    np.testing.assert_allclose(tangents(flat, contact, turned, normal), [(-0.8, 0.6, 0.0)])
+    upright = np.asarray(mbs.frames.rotation((1.0, 0.0, 0.0), pi / 2))[None, :3, :3]
+    way = tangents(flat, contact, upright, np.array([[0.6, 0.0, 0.8]]))
+    np.testing.assert_allclose(way, [(-0.8, 0.0, 0.6)], atol=1e-12)
 
 
 def test_closed_contacts_of_a_position_are_marked():

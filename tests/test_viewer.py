@@ -18,6 +18,7 @@ from playwright.sync_api import sync_playwright
 import mbsjax as mbs
 from mbsjax.demo import CAM, SPRUNG, lost_contact
 from tests.mechanisms import spatial_slider_crank, turn
+from tests.simulated import skid
 
 
 HOSTILE = "</script><b onclick=1>&amp; \u2028'\""
@@ -48,6 +49,11 @@ def linkage() -> mbs.Motion:
 @pytest.fixture(scope="module")
 def sol() -> mbs.Solution:
     return lost_contact(SPRUNG)
+
+
+@pytest.fixture(scope="module")
+def skidding() -> mbs.Solution:
+    return skid()
 
 
 @pytest.fixture(scope="module")
@@ -126,6 +132,19 @@ def test_events_are_frames_of_their_own_with_their_contacts(sol):
     rows = np.searchsorted(t, np.asarray(sol.ts))
     np.testing.assert_allclose(force[rows], sol["C23"].force, rtol=1e-6, atol=1e-6)
     assert [bool(on[e["frame"]]) for e in events] == np.asarray(sol.events.active)[: len(events), 0].tolist()
+
+
+def test_friction_in_the_page_is_that_of_the_contact(skidding):
+    data = content(mbs.view(skidding))
+    t, ((event,), (contact,)) = numbers(data["t"]), (data["events"], data["contacts"])
+    assert event["kind"] == "sticks" and event["t"] == pytest.approx(0.5, abs=1e-9)
+    force, sticks = (numbers(contact["friction"][key]) for key in ("force", "sticks"))
+    np.testing.assert_array_equal(sticks > 0, t >= event["t"])
+    np.testing.assert_allclose(force[t < event["t"]], 2.0, atol=1e-6)
+    np.testing.assert_allclose(force[t >= event["t"]], 0.0, atol=1e-6)
+    along = np.stack([numbers(x) for x in contact["friction"]["along"]], 1)
+    np.testing.assert_allclose(along, np.tile((-1.0, 0.0), (len(t), 1)), atol=1e-6)
+    np.testing.assert_array_equal(numbers(panel(data, "C: friction")["lines"][0]["y"]), force)
 
 
 def test_outlines_are_the_profiles(sol):
@@ -358,6 +377,17 @@ def test_the_picture_is_the_state(visit, sol):
     flying = np.flatnonzero(np.asarray(sol["C23"].gap) > 0.5)[0]
     page.evaluate(f"mbsjax.jump({float(sol.ts[flying])!r})")
     assert state(page)["active"] == []
+
+
+def test_friction_is_drawn_in_the_color_of_slipping(visit, skidding):
+    page = visit(mbs.view(skidding))
+    page.evaluate("mbsjax.jump(0.2)")
+    x, y = on_screen(page, np.asarray(skidding["C"].point[4]))
+    shown = [pixel(page, (x - d, y)) for d in range(5, 14)]  # a fifth as long as the normal force, to the left
+    assert (*bytes.fromhex("c77700"), 255) in shown
+    page.evaluate("mbsjax.jump(0.9)")
+    x, y = on_screen(page, np.asarray(skidding["C"].point[18]))
+    assert (*bytes.fromhex("c77700"), 255) not in [pixel(page, (x - d, y)) for d in range(5, 14)]
 
 
 def test_zooming_moving_and_fitting(visit, linkage):

@@ -155,10 +155,10 @@ class Plant(AbstractFrictional):
         m = self.problem.system.row_sizes(self.problem.gauges).shape[0]
         bare = frame._replace(C=frame.C[:m], drift=frame.drift[:m], residual=frame.residual[:m])
         if self.friction is not None:
-            n, holding = len(self.friction.contacts), frame.holding
+            first, holding = frame.T.shape[0] - len(self.friction.freedoms), frame.holding  # those of joints come last
             if holding is not None:
-                holding = Holding(holding.S, holding.C[:m], holding.slopes[:0], holding.T[n:])
-            bare = bare._replace(T=frame.T[n:], holding=holding)
+                holding = Holding(holding.S, holding.C[:m], holding.slopes[:0], holding.T[first:])
+            bare = bare._replace(T=frame.T[first:], holding=holding)
         return self._held(bare, mode, *self.problem.system.contact_wrenches(frame.planes, mode, self.tangents))
 
     def frame(self, q: Array, t: Array, mode: Mode) -> Frame:

@@ -11,7 +11,7 @@ from .._kinematics.motion import Motion
 from .._kinematics.track import Configuration
 from .._model.mechanism import Mechanism
 from .._programs.batch import single
-from .scene import placed
+from .scene import placed, tangents
 from .sketch import Sketch, Touching, into
 from .style import INK, RED, canvas, legend, plain, style
 from .symbols import frame, point_along
@@ -27,7 +27,8 @@ def mechanism(what: Any, at: Any = 0, *, forces: bool = True, labels: bool = Fal
         [`mbsjax.Equilibrium`][]); a [`mbsjax.Motion`][] or [`mbsjax.Solution`][].
     - `at`: which output of a motion; negative numbers count from the last one that it reached.
     - `forces`: whether to draw the contact forces, as they press on the second body, as long as they are strong; the
-        largest of the whole solution has a fifth of the mechanism's size.
+        largest of the whole solution has a fifth of the mechanism's size. Friction forces have the color of the event
+        `sticks` where they hold, that of `slips` where they do not.
     - `labels`: whether to write the names of bodies, joints and points.
     - `axes`: of matplotlib; in space, 3D axes.
 
@@ -197,16 +198,21 @@ def touching(what: Any, at: Any) -> list[Touching]:
     mech: Mechanism = what.mech
     found = []
     for k, contact in enumerate(mech.contacts):
+        rubs: dict[str, Any] = {}
         if isinstance(what, Motion | Solution):
             track: Any = what[contact.name]
             on, point, normal = bool(track.active[at]), track.point[at], track.normal[at]
             force = float(track.force[at]) if isinstance(track, ContactForce) else None
+            if on and contact.friction is not None and isinstance(track, ContactForce):
+                turned = np.asarray(what.pose(contact.body_a))[at : at + 1, :3, :3]
+                along = tangents(mech, contact, turned, np.asarray(normal)[None])[0]
+                rubs = {"friction": along * float(track.friction[at]), "sticks": bool(track.sticks[at])}
         else:
             rest = isinstance(what, Equilibrium)
             on, point, normal = _closed(Configuration(what.mech, what.q), contact.name)
             on, force = (bool(what.active[k]), float(what.press[k])) if rest else (on, None)
         if on:
-            found.append(Touching(contact.name, np.asarray(point), np.asarray(normal), force))
+            found.append(Touching(contact.name, np.asarray(point), np.asarray(normal), force, **rubs))
     return found
 
 

@@ -12,7 +12,7 @@ from .._events.log import Event
 from .._kinematics.motion import Motion
 from .._model.mechanism import Mechanism, unknown
 from .mechanism import needs_motion
-from .style import BLUE, COLORS, GREEN, INK, KINDS, ORANGE, RED, canvas, legend, mark_events, plain, style
+from .style import BLUE, COLORS, GREEN, INK, KINDS, ORANGE, PURPLE, RED, canvas, legend, mark_events, plain, style
 
 
 def curves(
@@ -31,7 +31,7 @@ def curves(
     - `motion`: a [`mbsjax.Motion`][] or [`mbsjax.Solution`][].
     - `names`: one or several: of coordinates (`"D"`, `"sleeve.travel"`, or a joint with all of its coordinates), of
         gauges, or of contacts: `"C.gap"` (or `"C"`), `"C.q1"`, `"C.q2"`, and of a solution `"C.force"`, `"C.static"`,
-        `"C.dynamic"`.
+        `"C.dynamic"`, `"C.friction"`, `"C.sliding"`.
     - `rates`: what to draw of them: 0 the value, 1 its rate, 2 the second rate; axes for each, one below the other.
     - `against`: a name as in `names`, instead of the time.
     - `events`: whether to mark the events: by lines, or against another coordinate by marks on the curves.
@@ -128,8 +128,9 @@ def contacts(motion: Any, *, axes: Any = None) -> Any:
 
 def switching(motion: Any, contact: str, *, axes: Any = None) -> Any:
     """The switching functions of a contact (thesis 2.5, 3.6, figures 3.7-2 and 3.7-3): its gap q3, whose zeros are
-    impacts and closings; its force with the static and the dynamic part, whose zeros release it; and its places q1, q2
-    on the two profiles, which pass an integer at every transition. The events are marked where their function is zero.
+    impacts and closings; its force with the static and the dynamic part, whose zeros release it, and its friction; and
+    its places q1, q2 on the two profiles, which pass an integer at every transition. The events are marked where their
+    function is zero.
 
     **Arguments:**
 
@@ -166,6 +167,8 @@ def switching(motion: Any, contact: str, *, axes: Any = None) -> Any:
             drawn[1].plot(t, np.asarray(track.force), color=RED, zorder=3.2, label="contact force")
             drawn[1].plot(t, active(track.static), "--", color=GREEN, lw=0.9, zorder=3, label="static part")
             drawn[1].plot(t, active(track.dynamic), "-.", color=ORANGE, lw=0.9, zorder=3, label="dynamic part")
+            if motion.mech.contact(contact).friction is not None:
+                drawn[1].plot(t, active(track.friction), color=PURPLE, lw=0.9, zorder=3, label="friction")
             _zeros(drawn[1], [e for e in events if e.kind == "released"])
             drawn[1].set_ylabel("force $F_n$")
         for k, color in ((0, BLUE), (1, ORANGE)):
@@ -266,7 +269,7 @@ def _read(motion: Any, name: str, rate: Any) -> list[tuple[str, np.ndarray]]:
     return [(f"{name}.{p}", column) for p, column in zip(parts, values.T)]
 
 
-_PLACES, _FORCES = ("q1", "q2", "gap"), ("force", "static", "dynamic")
+_PLACES, _FORCES = ("q1", "q2", "gap"), ("force", "static", "dynamic", "friction", "sliding")
 
 
 def _read_contact(motion: Any, name: str, part: str, rate: Any) -> np.ndarray:

@@ -10,7 +10,7 @@ from .._model.joint.gear import GearPair, RackPair, RollingPair
 from .._model.joint.joint import Joint
 from .._model.mechanism import GROUND, Mechanism
 from .scene import Mark, Shape, mark, poses, shapes
-from .style import COLORS, INK, RED, SOFT
+from .style import COLORS, INK, KINDS, RED, SOFT
 from .symbols import across, arrow, coil, fill, hatched, label, line, pin, pivot
 
 
@@ -18,12 +18,15 @@ SLIDES = ("prismatic", "cylindrical", "screw")
 
 
 class Touching(NamedTuple):
-    """A contact that is closed: where, the normal out of the first body, and the force, if it is known."""
+    """A contact that is closed: where, the normal out of the first body, and the force, if it is known; with friction,
+    that as a vector, and whether it holds."""
 
     name: str
     point: np.ndarray
     normal: np.ndarray
     force: float | None
+    friction: np.ndarray | None = None
+    sticks: bool = False
 
 
 def into(X: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -244,7 +247,11 @@ class Sketch:
             line(axes, ends, RED, 0.6, 1.0, 5.0, ls="--")
             axes.plot(*touch.point, "o", color=RED, ms=3, zorder=7)
             if touch.force is not None and largest:
-                arrow(axes, touch.point, touch.normal * (touch.force / largest * 0.22 * self.size))
+                scale = 0.22 * self.size / largest
+                arrow(axes, touch.point, touch.normal * (touch.force * scale))
+                if touch.friction is not None:
+                    color, *_ = KINDS["sticks" if touch.sticks else "slips"]
+                    arrow(axes, touch.point, touch.friction * scale, color)
 
     def labels(self, axes: Any, row: Any) -> None:
         """The names of bodies, joints and points."""

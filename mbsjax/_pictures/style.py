@@ -22,9 +22,9 @@ KINDS = {
     "impact": (RED, "-", "v"),
     "switched": (SKY, "-.", "P"),
     "triggered": (ORANGE, "-.", "*"),
-    "sticks": (GREEN, ":", "x"),
-    "slips": (RED, ":", "x"),
-    "reverses": (PURPLE, ":", "d"),
+    "sticks": (INK, ":", "s"),
+    "slips": (ORANGE, ":", ">"),
+    "reverses": (ORANGE, "--", "d"),
 }
 
 _STYLE = {

@@ -69,12 +69,12 @@ def hatched(axes: Any, points: np.ndarray, u: Any, side: int = -1) -> None:
     axes.add_collection(LineCollection(list(strokes), colors=INK, linewidths=0.5, zorder=2.5))
 
 
-def arrow(axes: Any, start: np.ndarray, way: np.ndarray) -> None:
+def arrow(axes: Any, start: np.ndarray, way: np.ndarray, color: str = RED) -> None:
     """A force."""
     if len(start) == 3:
-        axes.quiver(*start, *way, color=RED, lw=1.4, arrow_length_ratio=0.2)
+        axes.quiver(*start, *way, color=color, lw=1.4, arrow_length_ratio=0.2)
         return
-    axes.quiver(*start, *way, angles="xy", scale_units="xy", scale=1, color=RED, width=0.006, zorder=8)
+    axes.quiver(*start, *way, angles="xy", scale_units="xy", scale=1, color=color, width=0.006, zorder=8)
     axes.update_datalim([start, start + way])
 
 

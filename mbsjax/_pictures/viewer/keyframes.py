@@ -100,7 +100,23 @@ def _at_events(what: Any, after: np.ndarray, some: np.ndarray) -> Any:
         return dataclasses.replace(what, **same, a=log.a_after[some], mode=mode)
     on = log.active[some]
     press = jnp.where(on, what.press[after[some]], 0.0)
-    return dataclasses.replace(what, **same, a=what.a[after[some]], held=mode._replace(active=on), press=press)
+    rubbing = _rubbing(what, after)
+    rubbing = jax.tree_util.tree_map(lambda x: x[some], rubbing)
+    mode = mode._replace(active=on)
+    return dataclasses.replace(what, **same, a=what.a[after[some]], held=mode, press=press, rubbing=rubbing)
+
+
+def _rubbing(what: Solution, after: np.ndarray) -> Any:
+    """Friction after each event: that of the next output, but for whether it holds what the event tells of."""
+    rubbing = jax.tree_util.tree_map(lambda x: x[after], what.rubbing)
+    if not rubbing.sticks.shape[1]:
+        return rubbing
+    names = what.plant.friction.names if what.plant.friction is not None else ()
+    sticks = np.array(rubbing.sticks)
+    for i, event in enumerate(_said(what)):
+        if event.kind in ("sticks", "slips", "reverses"):
+            sticks[i, names.index(event.contact)] = event.kind == "sticks"
+    return rubbing._replace(sticks=jnp.asarray(sticks))
 
 
 def _elements(log: Any, after: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -33,7 +33,7 @@ def panels(first: Keyframes, others: list[Keyframes], names: list[str] | None) -
                 {"label": column, "y": packed(y[:, i]), "band": _band(first.t, y[:, i], others, name, field, i)}
                 for i, column in enumerate(columns)
             ]
-            panels.append({"label": label, "lines": lines, "jumps": field == "force"})
+            panels.append({"label": label, "lines": lines, "jumps": field in ("force", "friction")})
     return panels
 
 
@@ -41,7 +41,9 @@ def _readings(frames: Keyframes, name: str) -> list[tuple[str, list[str], str]]:
     """What is plotted of a name: the label, those of the curves, and the field of its track."""
     mech = frames.mech
     if name in [c.name for c in mech.contacts]:
-        fields = ("gap", "force") if isinstance(frames.motions[0], Solution) else ("gap",)
+        fields = ["gap"]
+        if isinstance(frames.motions[0], Solution):
+            fields += ["force"] if mech.contact(name).friction is None else ["force", "friction"]
         return [(f"{name}: {field}", [""], field) for field in fields]
     columns = [""]
     joint = next((j for j in mech.joints if j.name == name), None)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 
 from ..._dynamics.solution import Solution
@@ -16,6 +17,8 @@ from ..._events.log import Event
 from ..._events.results import RESULTS
 from ..._kinematics.motion import Motion
 from ..._programs.precision import is_concrete
+from ...frames import quaternion_matrix
+from ..scene import tangents
 from .bodies import bodies, variant_bodies
 from .joints import joints, ties
 from .keyframes import Keyframes, keyframes, reached
@@ -72,7 +75,7 @@ def view(
         `[sample.outcome(i) for i in range(40)]` of a Monte Carlo: drawn as thin outlines around the first, and as bands
         in the plots.
     - `plots`: names of coordinates, joints, gauges and contacts. By default all coordinates and gauges that move, the
-        gaps of all contacts and their forces.
+        gaps of all contacts, their forces and their friction.
     - `title`: of the page.
 
     **Returns:** an [`mbsjax.Viewer`][].
@@ -164,11 +167,22 @@ def _end(what: Any) -> dict | None:
 
 
 def _contact(frames: Keyframes, k: int, name: str) -> dict:
-    on, force = frames.on[:, k], None
+    on, force, rubs = frames.on[:, k], None, None
+    contact, normals = frames.mech.contact(name), frames.read(name, "normal")
     if isinstance(frames.motions[0], Solution):
         force = packed(np.where(on, frames.read(name, "force"), 0.0))
-    point, normal = ([packed(x) for x in frames.read(name, field).T] for field in ("point", "normal"))
-    return {"name": name, "on": packed(on, np.uint8), "point": point, "normal": normal, "force": force}
+        if contact.friction is not None:
+            X = frames.poses[contact.body_a]
+            turned = np.asarray(quaternion_matrix(jnp.asarray(X[:, 3:]))) if X.shape[1] == 7 else X
+            along = tangents(frames.mech, contact, turned, normals)
+            rubs = {
+                "force": packed(np.where(on, frames.read(name, "friction"), 0.0)),
+                "along": [packed(x) for x in along.T],
+                "sticks": packed(on & frames.read(name, "sticks"), np.uint8),
+            }
+    point, normal = ([packed(x) for x in rows.T] for rows in (frames.read(name, "point"), normals))
+    told = {"name": name, "on": packed(on, np.uint8), "point": point, "normal": normal, "force": force}
+    return told | {"friction": rubs}
 
 
 def _page(title: str, content: dict) -> str:

@@ -7,6 +7,7 @@ const EVENTS = {
   jammed: ["#8f0f1c", "#ff4d57"], switched: ["#0f8a94", "#4fc7d1"], triggered: ["#bf6a02", "#f0a13c"],
   sticks: ["#3d6b4f", "#8fd6ab"], slips: ["#c2410c", "#ff9a6b"], reverses: ["#86509c", "#d3a3e6"],
   bifurcation: ["#b1339b", "#f07ad9"],
+  sticks: ["#3d4450", "#c4ccd6"], slips: ["#c77700", "#ffb84d"], reverses: ["#b5541c", "#ff9a66"],
 };
 const scheme = matchMedia("(prefers-color-scheme: dark)");
 let paint = {};

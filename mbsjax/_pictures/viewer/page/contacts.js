@@ -2,6 +2,22 @@
 // forces are drawn to scale; a twentieth of them exceeds the one that has the full length
 const forces = data.contacts.flatMap(c => c.force ? Array.from(c.force).filter(f => f > 0) : []).sort((a, b) => a - b);
 const largest = forces.length ? forces[Math.floor(.95 * (forces.length - 1))] : 1;
+const drawArrow = (p, e, color, width, head) => {  // from one place to another; returns its length and direction
+  const [x, y] = seen(p), [u, v] = seen(e), flat = Math.hypot(u - x, v - y);
+  const d = [(u - x) / (flat || 1), (v - y) / (flat || 1)];
+  if (flat > head) {
+    ctx.beginPath();
+    ctx.moveTo(x, y);
+    ctx.lineTo(u - d[0] * head * .8, v - d[1] * head * .8);
+    stroke(color, width);
+    ctx.beginPath();
+    ctx.moveTo(u, v);
+    for (const m of [-.45, .45]) ctx.lineTo(u - (d[0] + m * d[1]) * head, v - (d[1] - m * d[0]) * head);
+    ctx.fillStyle = color; ctx.fill();
+  }
+  return [flat, d];
+};
+const long = force => Math.min(Math.abs(force) / largest, 1.5) * Math.min(80, H / 5) / view.scale;
 const drawContact = (c, i, j, s) => {
   if (!c.on[i] || !c.point[i].every(Number.isFinite)) return;
   const whole = c.on[j] && c.point[j].every(Number.isFinite), k = whole ? s : 0;
@@ -9,19 +25,12 @@ const drawContact = (c, i, j, s) => {
   const n = unit(c.normal[i].map((x, m) => mix(x, c.normal[whole ? j : i][m], k)));
   const force = c.force ? (isEvent[j] || !whole ? c.force[i] : mix(c.force[i], c.force[j], s)) : null;
   item(5, add(p, eye.out, size), () => {
-    const length = force === null ? 30 : Math.min(Math.abs(force) / largest, 1.5) * Math.min(80, H / 5);
-    const e = add(p, n, length / view.scale);
-    const [x, y] = seen(p), [u, v] = seen(e), flat = Math.hypot(u - x, v - y);
-    const d = [(u - x) / (flat || 1), (v - y) / (flat || 1)], head = force === null ? 5 : 8;
-    if (flat > head) {
-      ctx.beginPath();
-      ctx.moveTo(x, y);
-      ctx.lineTo(u - d[0] * head * .8, v - d[1] * head * .8);
-      stroke(paint.force, force === null ? 1.4 : 2.4);
-      ctx.beginPath();
-      ctx.moveTo(u, v);
-      for (const m of [-.45, .45]) ctx.lineTo(u - (d[0] + m * d[1]) * head, v - (d[1] - m * d[0]) * head);
-      ctx.fillStyle = paint.force; ctx.fill();
+    const e = add(p, n, force === null ? 30 / view.scale : long(force)), head = force === null ? 5 : 8;
+    const [flat, d] = drawArrow(p, e, paint.force, force === null ? 1.4 : 2.4, head);
+    const f = c.friction;
+    if (f) {
+      const rubs = isEvent[j] || !whole ? f.force[i] : mix(f.force[i], f.force[j], s);
+      drawArrow(p, add(p, f.along[i], Math.sign(rubs) * long(rubs)), paint.kind(f.sticks[i] ? "sticks" : "slips"), 2.4, 8);
     }
     disc(p, 3.6, paint.force, paint.card, 1.4);
     const words = [shown.names ? c.name : "", force === null ? "" : number(force, 3)].filter(Boolean).join(": ");

@@ -34,6 +34,8 @@ for (const x of [...data.joints, ...data.ties]) { x.places = x.places.map(three)
 for (const c of data.contacts) {
   c.on = unpack(c.on); c.force = unpack(c.force);
   c.point = rows(c.point.map(unpack)); c.normal = rows(c.normal.map(unpack));
+  const f = c.friction;
+  if (f) { f.force = unpack(f.force); f.sticks = unpack(f.sticks); f.along = rows(f.along.map(unpack)) }
 }
 for (const p of data.panels) for (const l of p.lines) { l.y = unpack(l.y); l.band = l.band && l.band.map(unpack) }
 const isEvent = new Uint8Array(T.length);
