@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .scenes import CLOSE, HORIZON, MOST, Answer, Scenes, G, real, solve
+from .scenes import CLOSE, HORIZON, MOST, Answer, G, Scenes, real, solve
 
 
 BOUNCES = 5  # impacts that are looked at
