@@ -68,10 +68,10 @@ def rolling(path: Path) -> float:
 # ---------------------------------------- MuJoCo
 
 
-def _mujoco(h: float, impratio: float, bodies: str, more: str = ""):
-    """Stiff, elliptic cones, Newton's method to the end; settled before it is set in motion."""
+def _mujoco(h: float, impratio: float, bodies: str, more: str = "", softness: float = 0.0):
+    """Elliptic cones, Newton's method to the end; settled before it is set in motion."""
     mujoco = importlib.import_module("mujoco")
-    stiff = f'solref="{2 * h} 1" solimp="0.9999 0.9999 0.001"'
+    stiff = f'solref="{max(2 * h, softness)} 1" solimp="0.9999 0.9999 0.001"'
     pair = f'<contact><pair geom1="floor" geom2="rim" condim="3" {stiff}/></contact>'
     model = mujoco.MjModel.from_xml_string(f"""<mujoco><compiler angle="radian" autolimits="true"/>
     <option timestep="{h}" integrator="implicitfast" cone="elliptic" impratio="{impratio}" solver="Newton"
@@ -79,7 +79,7 @@ def _mujoco(h: float, impratio: float, bodies: str, more: str = ""):
     <worldbody>{bodies}</worldbody>{more or pair}</mujoco>""")
     data = mujoco.MjData(model)
     if not more:
-        mujoco.mj_step(model, data, nstep=2000)
+        mujoco.mj_step(model, data, nstep=round(max(0.2, 2000 * h) / h))
     data.time = 0.0
     return mujoco, model, data
 
@@ -91,8 +91,9 @@ def _mujoco_tendon(h: float, joints: dict[str, float]) -> str:
     return f'<tendon><fixed frictionloss="1" {stiff}>{parts}</fixed></tendon>'
 
 
-def mujoco_disc(disc: Disc, h: float, impratio: float) -> Path:
-    """In contact with a plane; with `impratio` 0 it has the friction of a tendon on x + R angle instead, of mu m g."""
+def mujoco_disc(disc: Disc, h: float, impratio: float, softness: float = 0.0) -> Path:
+    """In contact with a plane, with a time constant of `softness`, or two steps. With `impratio` 0 it has the friction
+    of a tendon on x + R angle instead, of mu m g."""
     J, contact = disc.m * disc.R**2 / 2, impratio > 0
     geom = f'<geom name="rim" size="{disc.R}"/>' if contact else ""
     up = '<joint type="slide" axis="0 0 1"/>' if contact else ""
@@ -100,7 +101,7 @@ def mujoco_disc(disc: Disc, h: float, impratio: float) -> Path:
       <joint name="x" type="slide" axis="1 0 0"/>{up}<joint name="a" type="hinge" axis="0 -1 0"/>
       <inertial pos="0 0 0" mass="{disc.m}" diaginertia="{J} {J} {J}"/>{geom}</body>"""
     more = "" if contact else _mujoco_tendon(h, {"x": 1.0, "a": disc.R})
-    mujoco, model, data = _mujoco(h, impratio or 1.0, bodies, more)
+    mujoco, model, data = _mujoco(h, impratio or 1.0, bodies, more, softness)
     if contact:
         model.pair_friction[0, :2] = disc.mu
     else:

@@ -6,17 +6,18 @@ D = (static - sliding) m g/k and w^2 = k/m.
 
 What each program models:
 
-- mbsjax: a contact with Coulomb's law, static and sliding. Stick and slip are events; their times are read from the log,
-  dt/dmu is `jax.jvp`.
-- MuJoCo, contact: elliptic cones, time constant of two steps, Newton's method, implicitfast. It has one coefficient of
-  friction: a script sets it before each step, to the static one while the box is slower than a small part of the belt.
+- mbsjax: a contact with Coulomb's law, static and sliding. Stick and slip are events; their times are read from the
+  log, dt/dmu is `jax.jvp`.
+- MuJoCo, contact: elliptic cones, Newton's method, implicitfast. It has one coefficient of friction: a script sets it
+  before each step, to the static one while the box hardly slides.
 - MuJoCo, tendon: dry friction of a given force on a sum of coordinates (`frictionloss`), set in the same way. What
   presses is put in by hand.
-- Exudyn, bristles: `CoordinateSpringDamperExt` between two coordinates, which its documentation recommends for stick and
-  slip: a sticking spring and a static force that decays with the sliding speed. What presses is put in by hand.
+- Exudyn, bristles: `CoordinateSpringDamperExt` between two coordinates, as its documentation recommends: a sticking
+  spring, and a static force that decays with the sliding speed. What presses is put in by hand.
 - Exudyn, rolling: `RollingDiscPenalty`, a disc on a plane with a stiff spring; friction is linear up to a small speed.
 
-Of several settings at each step the best is shown, judged by its error: stiffness, `impratio`, what counts as slow.
+Of several settings at each step the best is shown, judged by its error: stiffness or time constant, `impratio`, what
+counts as sliding.
 The others' motion is sampled every millisecond. Their periods are those between two passages, cubic between samples;
 their discs roll where the straight line through the sliding speed is zero. Accelerations of the disc are constant, so
 that any step is exact where the load is constant too; dt/dmu is a central difference, a thousandth to either side.
@@ -171,16 +172,16 @@ def discs(steps: tuple[float, ...]) -> tuple[float, float]:
         took = best(lambda r=tolerance: run(jnp.asarray(disc.mu), jnp.asarray(r)), 10)
         _row(f"mbsjax, tolerance {tolerance:.0e}", abs(t - truth), abs(dt - slope), took)
     error = lambda path: abs(rolling(path) - truth)
-    models: dict[str, tuple[Callable[..., Path], tuple[float, ...]]] = {
-        "MuJoCo, tendon": (mujoco_disc, (0.0,)),
-        "MuJoCo, contact": (mujoco_disc, (1.0, 1e2, 1e4)),
-        "Exudyn, bristles": (exudyn_disc_bristles, (1e5, 1e7)),
-        "Exudyn, rolling": (exudyn_disc, (1e-2, 1e-4)),
+    models: dict[str, tuple[Callable[..., Path], list[tuple[float, ...]]]] = {
+        "MuJoCo, tendon": (mujoco_disc, [(0.0,)]),
+        "MuJoCo, contact": (mujoco_disc, [(i, s) for i in (1.0, 1e2, 1e4) for s in (0.0, 2e-3, 2e-2)]),
+        "Exudyn, bristles": (exudyn_disc_bristles, [(1e5,), (1e7,)]),
+        "Exudyn, rolling": (exudyn_disc, [(1e-2,), (1e-4,)]),
     }
     for name, (model, settings) in models.items():
         for h in steps:
-            off, took, k = _best([lambda s=s, h=h, model=model: model(disc, h, s) for s in settings], error)
-            sides = [model(disc._replace(mu=disc.mu * (1 + d)), h, settings[k]) for d in (-DIFFERENCE, DIFFERENCE)]
+            off, took, k = _best([lambda s=s, h=h, model=model: model(disc, h, *s) for s in settings], error)
+            sides = [model(disc._replace(mu=disc.mu * (1 + d)), h, *settings[k]) for d in (-DIFFERENCE, DIFFERENCE)]
             low, high = (rolling(path) for path in sides)
             change = (high - low) / (2 * DIFFERENCE * disc.mu)
             _row(f"{name}, step {h:.0e}", off, abs(change - slope), took + sum(path.took for path in sides))
