@@ -2,7 +2,8 @@
 
 Discs and rods fly among lines, corners and arcs, in rooms, round obstacles and past the ends of open chains. The
 reference (`tests/scenes.py`, in NumPy) finds all impacts from quadratics and quartics, up to where rounding decides;
-the simulation must find the same ones, at the same times to 1e-9, and no others.
+the simulation must find the same ones, at the same times to 1e-9, and no others. On floors with friction
+(`tests/sliding.py`) spinning discs bounce, slide and roll: sticking and sliding back are such events too.
 
 `python -m benchmarks.scenes [--check] [--count N] [--family NAME] [--first N] [--batch N]`: prints a table and, on the
 last line, the headline figure; with `--check` it exits with 1 if any scene is wrong. The wrong ones are named by their
@@ -19,7 +20,8 @@ from concurrent.futures import ProcessPoolExecutor
 import jax
 import numpy as np
 
-from tests.scenes import FAMILIES, Answer, Scenes, scenes, solve
+from tests.scenes import FAMILIES, Answer, Scenes, scenes
+from tests.sliding import solved
 from tests.thrown import judged, simulated
 
 
@@ -28,7 +30,7 @@ SHARES = {"rod in a room": 0.3, "rod outside": 0.3}  # relative to the other fam
 
 def _solved(family: str, first: int, count: int) -> tuple[Scenes, Answer]:
     drawn = scenes(family, first, count)
-    return drawn, solve(drawn)
+    return drawn, solved(FAMILIES[family][0], drawn)
 
 
 def _told(number: int, k: int, answer: Answer, found) -> str:
@@ -50,7 +52,7 @@ def referee(pool: ProcessPoolExecutor, family: str, first: int, count: int, batc
         wrong += [_told(start + k, k, answer, found) for k in np.flatnonzero(verdict.wrong & mine).tolist()]
         events, worst = events + int(answer.count[mine].sum()), max(worst, float(verdict.error[mine].max()))
     taken = time.perf_counter() - begin
-    print(f"  {family:14}{count:8}{events:9}" + "".join(f"{x:10}" for x in sums) + f"{worst:10.1e}{taken:8.0f}")
+    print(f"  {family:20}{count:8}{events:9}" + "".join(f"{x:10}" for x in sums) + f"{worst:10.1e}{taken:8.0f}")
     if wrong:
         print("    number: times and elements of the reference | of the simulation")
         print("\n".join(wrong[:5]), flush=True)
@@ -72,7 +74,7 @@ def main() -> int:
     batch = min(args.batch, max(counts))
     print(f"scenes with closed forms, on {jax.devices()[0]}")
     names = ("family", "scenes", "events", "missed", "added", "misdated", "other", "worst", "s")
-    print("  {:14}{:>8}{:>9}{:>10}{:>10}{:>10}{:>10}{:>10}{:>8}".format(*names))
+    print("  {:20}{:>8}{:>9}{:>10}{:>10}{:>10}{:>10}{:>10}{:>8}".format(*names))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max(1, (os.cpu_count() or 2) - 1), mp_context=context) as pool:
         results = [referee(pool, x, args.first, n, batch) for x, n in zip(families, counts)]

@@ -64,7 +64,8 @@ class Scenes(NamedTuple):
 
 class Answer(NamedTuple):
     """What happens in n scenes: times and elements of the impacts (and which end of a rod hits), the time until
-    which the answer is sure, position and velocity then, and by how much these change with the start."""
+    which the answer is sure, position and velocity then, and by how much these change with the start; and what kinds of
+    events they are."""
 
     t: np.ndarray  # [n, MOST], infinite after the last
     element: np.ndarray
@@ -74,6 +75,7 @@ class Answer(NamedTuple):
     position: np.ndarray  # [n, 3]
     velocity: np.ndarray
     spread: np.ndarray
+    kind: np.ndarray  # [n, MOST]: a word of `mbsjax.EVENTS`
 
 
 # ---------------------------------------- chains
@@ -348,7 +350,8 @@ def _followed(scenes: Scenes) -> Answer:
         times[k, count[k]], elements[k, count[k]] = t[k], element[hits]
         count[k] += 1
         live[i[over | ends]] = False
-    return Answer(times, elements % m, np.where(elements < 0, -1, elements // m), count, until, q, v, until)
+    kind = np.where(elements < 0, "", "impact")
+    return Answer(times, elements % m, np.where(elements < 0, -1, elements // m), count, until, q, v, until, kind)
 
 
 def _ended(scenes: Scenes, answer: Answer, count: np.ndarray, until: np.ndarray) -> list[np.ndarray]:
@@ -380,7 +383,8 @@ def solve(scenes: Scenes) -> Answer:
     spread = sum(np.max(np.abs(x - y), 1) for x, y in zip((q, v), other)) / TINY
     fill = lambda x, none: np.where(np.arange(MOST) < count[:, None], x, none)
     number = scenes.walls.number[np.maximum(one.element, 0)]
-    answer = Answer(fill(one.t, np.inf), fill(number, -1), fill(one.end, -1), count, until, q, v, spread)
+    kind = fill(one.kind, "")
+    answer = Answer(fill(one.t, np.inf), fill(number, -1), fill(one.end, -1), count, until, q, v, spread, kind)
     return Answer(*(x.astype(float) if x.dtype == real else x for x in answer))
 
 
@@ -405,7 +409,8 @@ def open_walls(vertices: np.ndarray) -> Walls:
     return chain([("line", a, b) for a, b in pairwise(corners)], closed=False)
 
 
-WALLS = {"polygon": polygon_walls, "mixed": mixed_walls, "open": open_walls, "rod": polygon_walls}
+WALLS = {"polygon": polygon_walls, "mixed": mixed_walls, "open": open_walls, "rod": polygon_walls,
+         "floor": open_walls}  # fmt: skip
 
 
 def _rotated(points: np.ndarray, angle: np.ndarray) -> np.ndarray:
@@ -561,6 +566,30 @@ def _rod(rng: np.random.Generator, n: int, room: bool) -> dict[str, np.ndarray]:
     return {**drawing, "size": half, "turn": turn, "inertia": half**2 * rng.uniform(0.2, 0.8, n)}
 
 
+def _floor(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+    """A long floor, level, sloping or steep, onto which a spinning disc is thrown. Half of the discs stay on it, and
+    some of them begin a hair above it."""
+    share = lambda part: rng.uniform(size=n) < part
+    slope = np.where(share(0.6), rng.uniform(-0.3, 0.3, n), rng.uniform(0.7, 1.3, n) * np.where(share(0.5), -1, 1))
+    tilt, R = np.where(share(0.4), 0.0, slope), rng.uniform(0.05, 0.4, n)
+    height, falls = rng.uniform(0.01, 0.4, n), rng.uniform(-2.0, 0.5, n)
+    near = share(0.25)
+    height, falls = np.where(near, 1e-4, height), np.where(near, -0.2, falls)[:, None]
+    d, up = _unit(tilt), _unit(tilt + np.pi / 2)
+    mass = 10 ** rng.uniform(-1, 1, n)
+    return {
+        "vertices": np.stack([25 * d, -25 * d], 1),
+        "size": R,
+        "start": (R + height)[:, None] * up,
+        "throw": rng.uniform(-5, 5, (n, 1)) * d + falls * up,
+        "turn": np.stack([np.zeros(n), rng.uniform(-25, 25, n)], 1),
+        "mass": mass,
+        "inertia": rng.uniform(0.3, 1.0, n) * mass * R**2,
+        "friction": rng.uniform(0.02, 0.6, n),
+        "restitution": np.where(share(0.5), 0.0, rng.uniform(0.4, 1.0, n)),
+    }
+
+
 FAMILIES = {
     "room": ("polygon", _room(_convex)),
     "star room": ("polygon", _room(_star)),
@@ -571,12 +600,14 @@ FAMILIES = {
     "open chain": ("open", _open),
     "rod in a room": ("rod", lambda rng, n: _rod(rng, n, True)),
     "rod outside": ("rod", lambda rng, n: _rod(rng, n, False)),
+    "floor with friction": ("floor", _floor),
 }
 
 
 def scenes_of(structure: str, drawing: dict[str, np.ndarray]) -> Scenes:
     """Scenes from the numbers of their drawings: `vertices`, `size`, `restitution`, `start` and `throw`; of mixed ones
-    also the `radii` of the concave and the convex arc, of rods `turn`, angle and angular speed, and `inertia`."""
+    also the `radii` of the concave and the convex arc, of rods and on floors `turn`, angle and angular speed, and
+    `inertia`; on floors `mass` and `friction`."""
     n = len(drawing["size"])
     turn = drawing.get("turn", np.zeros((n, 2)))
     walls = WALLS[structure](*(drawing[name].astype(real) for name in ("vertices", "radii") if name in drawing))
@@ -591,7 +622,8 @@ def scenes(family: str, first: int, count: int) -> Scenes:
     blocks = []
     for block in range(first // BLOCK, -(-(first + count) // BLOCK)):
         rng = np.random.default_rng([list(FAMILIES).index(family), block])
-        blocks.append({**draw(rng, BLOCK), "restitution": rng.uniform(0.5, 1.0, BLOCK)})
+        drawing = draw(rng, BLOCK)
+        blocks.append({"restitution": rng.uniform(0.5, 1.0, BLOCK), **drawing})
     skip = first % BLOCK
     drawing = {name: np.concatenate([b[name] for b in blocks])[skip : skip + count] for name in blocks[0]}
     return scenes_of(structure, drawing)

@@ -10,12 +10,13 @@ import pytest
 
 import mbsjax as mbs
 
-from .scenes import FAMILIES, HORIZON, Answer, Scenes, scenes, scenes_of, solve
+from .scenes import FAMILIES, HORIZON, Answer, Scenes, scenes, scenes_of
+from .sliding import solved
 from .thrown import Simulated, judged, simulated
 
 
 SCENES = {"room": 32, "star room": 32, "obstacle": 16, "star obstacle": 16, "slot": 28, "bite": 28, "open chain": 32,
-          "rod in a room": 16}  # fmt: skip
+          "rod in a room": 16, "floor with friction": 256}  # fmt: skip
 FLOOR = [(1.0, 0.0), (1 / 3, 0.0), (-1 / 3, 0.0), (-1.0, 0.0)]
 ROOM = [(-1.0, 1.0), (0.0, 1.0), (1.0, 1.0), (1.0, -1.0), (0.0, -1.0), (-1.0, -1.0)]
 
@@ -51,7 +52,7 @@ def played(structure: str) -> dict[str, tuple[Scenes, Answer, Simulated]]:
     together = scenes_of(
         structure, {k: np.concatenate([x[k] for x in drawn.values()]) for k in next(iter(drawn.values()))}
     )
-    answer = solve(together)
+    answer = solved(structure, together)
     if chosen:
         ends = np.array([end for _, end in chosen.values()])
         answer.until[-len(ends) :] = ends
