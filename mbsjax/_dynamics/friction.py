@@ -20,7 +20,7 @@ from .._numerics.groups import wide
 from .._numerics.linalg import general
 
 
-_SOFT = 1e-10  # of a pair's mobility: pairs that stick and hold the same thing share it
+_SOFT = 1e-6  # of a pair's mobility: pairs that stick and hold the same share it; three passes make up for that
 _HELD = 1e-12  # of the mobility that a pair would have by itself: one that has less is held by something else
 _PASSES = 10  # of Newton's method, for the loads of joints
 _UNSOLVED = 1e-6  # of the forces: where more is left of the equations, they have no solution
@@ -129,24 +129,25 @@ class Friction(eqx.Module):
         mobility = problem.mobility
         mu = slide * self.coefficient(problem.speed)
         drag = self.viscous * self.sizes**2 * problem.speed
-        W = problem.W / mobility[:, None]
+        W, soft = problem.W / mobility[:, None], 0.0 if r == 1 else _SOFT
 
         def newton(f: Array, _: Any = None) -> tuple[Array, Array]:
             N, slopes = self.normal_loads(problem, f)
             stuck = problem.free / mobility + jnp.sum(W * f, 1)
             left = jnp.where(sticks, stuck, f + jnp.where(slips, mu * N + drag, 0.0))
-            J = jnp.where(sticks[:, None], W + _SOFT * eye, eye + jnp.where(slips, mu, 0.0)[:, None] * slopes)
+            J = jnp.where(sticks[:, None], W + soft * eye, eye + jnp.where(slips, mu, 0.0)[:, None] * slopes)
             step, determinant = general(J, left)
             size = jnp.max(jnp.abs(left)) / (jnp.max(jnp.abs(f)) + jnp.max(jnp.abs(N)) + 1e-300)
             return f - step, jnp.append(jnp.sum(J * eye, 1), jnp.stack([determinant, size]))
 
-        f = jnp.zeros(r)
+        f, last = jnp.zeros(r), jnp.zeros(r + 2)
         if self.sides:
             f, seen = jax.lax.scan(newton, f, None, length=_PASSES)
             last = seen[-1]
         else:
-            f, _ = newton(f)
-            f, last = newton(f)
+            for _ in range(1 if r == 1 else 3):
+                f, last = newton(f)
+            last = last.at[-1].set(0.0) if r == 1 else last
         (N, _), (determinant, off) = self.normal_loads(problem, f), last[r:]
         return FrictionForces(f, N, self.static * N - jnp.abs(f), determinant, last[:r], off)
 
@@ -157,23 +158,31 @@ class Friction(eqx.Module):
         sticks = sticks & (own > _HELD * alone)
         own = jnp.where(sticks, own, 1.0)
         both = sticks[:, None] & sticks[None]
-        J = jnp.where(both, problem_W / own[:, None] + _SOFT * eye, eye)
-        pi = jnp.zeros_like(speed)
-        for _ in range(2):
+        single, pi = len(speed) == 1, jnp.zeros_like(speed)
+        J = jnp.where(both, problem_W / own[:, None] + (0.0 if single else _SOFT) * eye, eye)
+        for _ in range(1 if single else 3):
             left = jnp.where(sticks, (speed + jnp.sum(problem_W * pi, 1)) / own, pi)
             pi = pi - general(J, left)[0]
         return pi
 
 
 def decided(
-    friction: Friction, problem: SlidingProblem, closed: Array, scale: Array, stops: Array, gives: Array
+    friction: Friction,
+    problem: SlidingProblem,
+    closed: Bool[Array, " r"],
+    scale: Float[Array, ""],
+    before: Float[Array, " r"],
+    stops: Bool[Array, " r"],
+    gives: Float[Array, " r"],
 ) -> Float[Array, " r"]:
     """Which way each pair slides on, all decided together. Those that move go on. Of those that stand still, or `stops`
-    says so, one sticks if what holds it is within its limit, and slides if not, where its acceleration says. `gives`
+    says so, one sticks if what holds it is within its limit, and slides if not, where its acceleration says. Where
+    several hold the same, one that was at its limit `before` stays there as long as nothing moves it back. `gives`
     tells where one slides that has just given way. `scale` is the energy that `STILL` is about."""
     r = len(gives)
     still = (jnp.abs(problem.speed) <= STILL * problem.fast(scale)) | stops | (gives != 0)
-    slide = jnp.where(still, gives, jnp.sign(problem.speed))
+    begin = jnp.where(stops, 0.0, jnp.where(gives != 0, gives, before))
+    slide = jnp.where(still, begin, jnp.sign(problem.speed))
     # where nothing gives way to friction, as in a dead center, the others move the pair, whatever it does
     led = ~problem.movable & (jnp.abs(problem.free) > _EDGE * scale * problem.alone)
     slide = jnp.where(still & led, jnp.sign(problem.free), slide)

@@ -13,6 +13,7 @@ from .reset import REST_NOISE
 
 _NOISE = 1e-11  # a guard nearer to zero has not left its surface,
 _FINE_NOISE = REST_NOISE  # nor has a gap of an open contact, or what it passes in the shortest time that can be told
+_BEYOND = 1e-7  # a friction that is further beyond its limit has given way
 _FOUND = 3e-14  # a guard nearer to zero is on it; a gap must be so near
 _SOON = 1e-14  # that it closes within this part of the time covered, and
 _DIGITS, _MET = 3e-17, 3e-15  # no nearer than numbers tell apart, no further than this: later events inherit the error
@@ -61,6 +62,8 @@ def signs_of(run: Run, s: State, trial: Trial) -> GuardSigns:
     # at once: forces that pull, and contacts that approach where they begin
     exempt = table.of_contacts(s.exempt, False)
     at_once = s.fresh & ((s.armed & (g <= 0) & ~exempt) | (table.is_release & (g < -_NOISE)))
+    if table.pairs:  # and what sticks with more than it can hold
+        at_once = at_once | (s.fresh & table.is_friction & (g < -_BEYOND))
     sinks = jnp.zeros_like(s.fresh)
     if table.contacts:
         rates, onward = trial.now.gap_rates, trial.now.gap_rates_dot

@@ -32,6 +32,7 @@ from .step_size import accepted, closing_speeds, reach_of, stride
 
 
 _TRIES = 96  # a step that has not come about after so many attempts will not
+_LOOKS = 32  # with friction, no step is longer than this part of the time covered
 _OFF = 1e-3  # a constraint further off than this, in radians or sizes, is lost
 
 
@@ -187,6 +188,8 @@ def _next_step(
         h_long = jnp.clip(jnp.min(jnp.where(signs.unarmed, flight, h / 2), 0, initial=jnp.inf), h / 256, h / 2)
         gaps = jnp.abs(table.gaps(trial.g)) * size
         far = stride(run.plant, run.reach, trial.now, closing, gaps, trial.apart, s.mode.active, run.span)
+    if run.table.pairs:  # where all sticks, nothing but loads that change tells how long a step may be
+        far = jnp.minimum(far, run.span / _LOOKS)
     ahead = jnp.minimum(jnp.minimum(trial.h_next, far), run.t_end - trial.t)
     ahead = jnp.where(s.cut, jnp.minimum(ahead, 4 * h), ahead)  # what had to be cut short grows slowly again
     shorter = jnp.minimum(trial.h_next, 0.9 * h)

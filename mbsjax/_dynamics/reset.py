@@ -21,6 +21,7 @@ from .plant import Plant
 REST_NOISE = 1e-13  # in parts of the mechanism's size: a gap that is less has not left its surface,
 _HOP = 16  # times that: bounces that are less high are not resolved; their series is summed
 _SERIES = 0.01  # of the time covered: bouncing that would last longer is no series
+_SLOW = 1e-6  # of the speed that its energies could give: a pair that stops is not faster
 _STILL = 1e-9  # of the speeds before an impact: contacts that part more slowly stay together
 
 
@@ -208,8 +209,12 @@ def _with_friction(plant: Plant, now: Instant, t: Array, mode: Mode, made: Reset
     assert plant.friction is not None and now.friction is not None
     c, r = len(plant.laws), mode.slide.shape[0]
     fired = np.arange(r).reshape(-1, *(1,) * t.ndim) == guard - PER_CONTACT * c
+    assert now.sliding is not None
     gives = jnp.where(fired & (mode.slide == 0), -jnp.sign(now.friction.force), 0.0)
-    slide = decide_friction(plant, t, now.frame.q, made.v, now.frame, made.mode, fired & (mode.slide != 0), gives)
+    slow = jnp.abs(now.sliding.speed) <= _SLOW * now.sliding.fast(now.scale)
+    stops, before = fired & (mode.slide != 0) & slow, jnp.where(plant.closed(mode), mode.slide, 0.0)
+    after = made.mode._replace(slide=before)
+    slide = decide_friction(plant, t, now.frame.q, made.v, now.frame, after, stops, gives)
     before, after = (jnp.sum(jnp.where(fired, x, 0.0), 0) for x in (mode.slide, slide))
     mine = jnp.any(fired, 0)
     owner = jnp.sum(jnp.where(fired, owners(plant).reshape(-1, *(1,) * t.ndim), 0), 0)
@@ -265,11 +270,11 @@ def decide_friction(
     plant: Plant, t: Array, q: Array, v: Array, frame: Frame, mode: Mode, stops: Array, gives: Array
 ) -> Array:
     """Which way the pairs with friction slide on from a position and velocities; `stops` and `gives` as for `decided`.
-    The frame tells the masses there."""
+    The frame tells the masses there, the mode how they slid before."""
     free = mode._replace(slide=jnp.ones_like(mode.slide))
     now = plant.instant(t, q, plant.momentum(frame, v), free)
     decide = lanewise(decided, t.ndim)
-    return decide(plant.friction, now.sliding, plant.closed(mode), now.scale, stops, gives)
+    return decide(plant.friction, now.sliding, plant.closed(mode), now.scale, mode.slide, stops, gives)
 
 
 def bouncing_time(speed: Array, acceleration: Array, jerk: Array, restitution: Array, longest: Any) -> Array:

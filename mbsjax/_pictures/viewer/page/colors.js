@@ -5,7 +5,6 @@ const EVENTS = {
   closed: ["#1a7f4b", "#4fc98a"], impact: ["#d1242f", "#ff7b72"], released: ["#2f6fde", "#79b0ff"],
   transition: ["#8b94a3", "#8b949e"], shifted: ["#7a57c9", "#b79bff"], deleted: ["#9a6700", "#e0b04a"],
   jammed: ["#8f0f1c", "#ff4d57"], switched: ["#0f8a94", "#4fc7d1"], triggered: ["#bf6a02", "#f0a13c"],
-  sticks: ["#3d6b4f", "#8fd6ab"], slips: ["#c2410c", "#ff9a6b"], reverses: ["#86509c", "#d3a3e6"],
   bifurcation: ["#b1339b", "#f07ad9"],
   sticks: ["#3d4450", "#c4ccd6"], slips: ["#c77700", "#ffb84d"], reverses: ["#b5541c", "#ff9a66"],
 };
