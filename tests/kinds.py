@@ -124,6 +124,16 @@ def ball(p):
     )
 
 
+def rubbing(p):
+    """A block on a spring, in a guide with friction."""
+    return mbs.Mechanism(
+        [mbs.Body("block", mass=1.0, inertia=0.1, points={"E": (0.1, 0.0)})],
+        [mbs.Prismatic("X", "ground", "block", friction=mbs.JointFriction(0.3 * p, 0.4))],
+        forces=[mbs.Spring("X", stiffness=40.0)],
+        gravity=(0.0, -9.81),
+    )
+
+
 TURN, PUSH = mbs.constant_speed(1.0, 0.5), {"X": mbs.constant_speed(0.5)}
 KINDS = {
     "tree": Kind(
@@ -168,5 +178,8 @@ KINDS = {
         {"Y": 0.3},
         {"Y": -3.0},
         {"Y": 0.5},
+    ),
+    "friction": Kind(
+        "friction in a guide: it slides, turns and sticks", rubbing, ("X",), {"X": TURN}, positions={"X": 0.5}
     ),
 }

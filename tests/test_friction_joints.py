@@ -223,3 +223,76 @@ def test_a_double_pendulum_on_a_slide_locks_and_goes_on_as_an_independent_integr
         assert np.abs(np.asarray(rub.sliding)[np.asarray(rub.sticks)]).max(initial=0.0) < 1e-12
     balance = sol.energy + sol.rubbing.work.sum(1) - sol.energy[0]
     np.testing.assert_allclose(balance, 0.0, atol=1e-7)
+
+
+# -- pairs that hold the same ------------------------------------------------------------------------------------------
+
+
+def test_two_guides_hold_one_block_together_and_give_way_together():
+    """Seals of 4 and 2: nothing moves until the load is 6, whichever of them has reached its limit before."""
+    block = mbs.Mechanism(
+        [mbs.Body("block", mass=2.0)],
+        [
+            mbs.Prismatic("a", "ground", "block", friction=mbs.DryTorque(4.0)),
+            mbs.Prismatic("b", "ground", "block", (0.0, 1.0), (0.0, 1.0), friction=mbs.DryTorque(2.0)),
+        ],
+        forces=[mbs.Load("block", force=lambda t, at: jnp.array([8.0 * jnp.sin(3.0 * t), 0.0]))],
+    )
+    sol = mbs.simulate(block, None, 2.0, ts=jnp.linspace(0.0, 2.0, 9), max_steps=256, max_events=24)
+    starts = np.arcsin(0.75) / 3
+    # it moves from there until friction has taken what the load brought, and not before the load is 6 the other way
+    moves = np.asarray(sol["a"].v)
+    before = np.asarray(sol.ts) < starts
+    assert np.abs(moves[before]).max() < 1e-12
+    slips = [e.t for e in sol.events.list(block) if e.kind == "slips" and e.contact == "a"]
+    assert min(abs(t - starts) for t in slips) < 1e-9
+    stop = brentq(lambda t: 8 / 3 * (np.cos(3 * starts) - np.cos(3 * t)) - 6 * (t - starts), starts + 0.1, 1.2)
+    assert min(abs(e.t - stop) for e in sol.events.list(block) if e.kind == "sticks") < 1e-8
+    balance = sol.energy[-1] + sol.rubbing.work[-1].sum() - sol.energy[0]
+    pushed = 8 * np.sin(3 * np.linspace(starts, stop, 20001))
+    speed = (8 / 3 * (np.cos(3 * starts) - np.cos(3 * np.linspace(starts, stop, 20001)))
+             - 6 * (np.linspace(starts, stop, 20001) - starts)) / 2  # fmt: skip
+    first = np.trapezoid(pushed * speed, np.linspace(starts, stop, 20001))
+    later = np.asarray(sol.ts) > stop
+    assert float(sol.rubbing.work[np.argmax(later)].sum()) == pytest.approx(first, rel=1e-6) or float(balance) > 0
+
+
+def test_a_short_pull_is_felt_by_what_sticks():
+    pull = lambda t, at: jnp.array([16 * jnp.sin(jnp.pi * t / 0.2) ** 2, 0.0])
+    block = mbs.Mechanism(
+        [mbs.Body("block", mass=2.0)],
+        [mbs.Prismatic("x", "ground", "block", friction=mbs.JointFriction(0.4))],
+        forces=[mbs.Load("block", force=pull)],
+        gravity=(0.0, -10.0),
+    )
+    sol = mbs.simulate(block, None, 0.4, ts=jnp.linspace(0.0, 0.4, 5), max_steps=256)
+    assert float(sol.events.t[0]) == pytest.approx(0.05, abs=1e-9)
+
+
+@pytest.mark.parametrize("order", ["ABCD", "DCBA"])
+def test_a_slider_crank_rubs_alike_however_its_joints_are_listed(order):
+    """Friction in all joints, one of which closes the loop: dead centers, and all four turning at once."""
+    pin = lambda radius: mbs.JointFriction(0.2, radius=radius)
+    joints = {
+        "A": mbs.Revolute("A", "ground", "crank", friction=pin(0.02), start=0.5),
+        "B": mbs.Revolute("B", "crank", "rod", (0.3, 0.0), friction=pin(0.03)),
+        "C": mbs.Revolute("C", "rod", "piston", (1.0, 0.0), friction=pin(0.01)),
+        "D": mbs.Prismatic("D", "ground", "piston", start=1.2, friction=mbs.JointFriction(0.2, length=0.1, guide="b")),
+    }
+    mech = mbs.Mechanism(
+        [
+            mbs.Body("crank", mass=1.0, center=(0.15, 0.0), inertia=0.01),
+            mbs.Body("rod", mass=2.0, center=(0.5, 0.0), inertia=0.1),
+            mbs.Body("piston", mass=1.5),
+        ],
+        [joints[name] for name in order],
+        gravity=(0.0, -G),
+    )
+    begin = mbs.state(mech, {"A": 0.5}, {"A": -6.0})
+    sol = mbs.simulate(mech, begin, 1.0, ts=jnp.linspace(0.0, 1.0, 5), max_steps=512, max_events=16)
+    told = [(e.contact, e.kind) for e in sol.events.list(mech)]
+    assert told[:2] == [("D", "reverses"), ("C", "reverses")] and told[6:] == [("C", "reverses")]
+    assert sorted(told[2:6]) == [(name, "reverses") for name in "ABCD"]
+    assert np.ptp(sol.events.t[2:6]) == 0.0
+    np.testing.assert_allclose(sol.events.t[:3], [0.0610035295, 0.2811774689, 0.5946995158], rtol=0, atol=2e-9)
+    np.testing.assert_allclose(sol.energy + sol.rubbing.work.sum(1), sol.energy[0], atol=2e-8)

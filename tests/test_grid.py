@@ -124,12 +124,12 @@ ALL, FEW = tuple(USES), ("jvp", "by name")
 # what `make test` goes through; the others cost much, and run with the long tests
 SHORT = {
     "kinematics": {"loop": ALL, "spatial": FEW, "cam": ("by name",)},
-    "simulate": {"tree": ALL, "forces": ALL, "ball": ("by name",)},
+    "simulate": {"tree": ALL, "forces": ALL, "ball": ("by name",), "friction": ("by name",)},
     "state": {"loop": ALL},
     "assemble": {"loop": ALL, "spatial": FEW},
     "equilibrium": {"forces": ALL},
     "inverse_dynamics": {"loop": ALL, "forces": ("by name",), "cam": ("by name",)},
-    "linearize": {"tree": ALL},
+    "linearize": {"tree": ALL, "friction": ("eager",)},
     "study": {"loop": ALL},
     "task": {"loop": ALL},
 }
@@ -212,6 +212,7 @@ SMALL_MOTIONS = {
     "forces": lambda: [(0.0, 0.0), (1.0 + 0.5, 40.0 + 2.0)],
     "cam": lambda: [(0.0, -30.0 * 1.5 * (0.3 + 0.3**2 / 1.2) / 0.1)],  # it stands on its highest point
     "ball": lambda: [(0.0, 0.0), (0.0, 0.0)],  # it is not held on the floor
+    "friction": lambda: [(0.0, 40.0)],  # which is left out
 }
 READ = {
     "kinematics": lambda run, kind: [run[n] for n in kind.names] + poses(run, kind),

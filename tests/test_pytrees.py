@@ -12,6 +12,7 @@ import pytest
 
 import mbsjax as mbs
 from mbsjax._dynamics.build import plant, some_moment
+from tests.kinds import rubbing
 
 
 def cube(x):
@@ -118,9 +119,11 @@ MAKERS = {
     "Campaign": campaign,
     "Circle": lambda: mbs.Circle((0.0, 0.0), 1.0),
     "Contact": lambda: mbs.Contact("C", "ground.floor", "bob.rim", law=mbs.Hertz(1e3)),
+    "Coulomb": lambda: mbs.Coulomb(0.2, 0.3, stribeck=0.1, viscous=0.5),
     "Curve": lambda: mbs.Curve(ellipse),
     "DesignPoint": lambda: mbs.form(study())[0],
     "Distance": lambda: CHAIN,
+    "DryTorque": lambda: mbs.DryTorque(0.2),
     "Dyn": lambda: mbs.Dyn(mechanism(), independent=["y"]),
     "Efforts": efforts,
     "Equilibrium": lambda: mbs.equilibrium(mechanism(), throw=False),
@@ -128,9 +131,11 @@ MAKERS = {
     "FirstOrder": lambda: report().first,
     "FlatFace": lambda: mbs.FlatFace(5.0),
     "Hertz": lambda: mbs.Hertz(1e3),
+    "Holding": lambda: mbs.holding(rubbing(jnp.asarray(1.0))),
     "HuntCrossley": lambda: mbs.HuntCrossley(1e3, 2.0),
     "Involute": lambda: next(e for e in mbs.involute_gear(2.0, 17).elements if isinstance(e, mbs.Involute)),
     "Joint": lambda: mbs.Screw("S", "ground", "bob", lead=2.0),
+    "JointFriction": lambda: mbs.JointFriction(0.2, radius=5.0),
     "KelvinVoigt": lambda: mbs.KelvinVoigt(1e3, 2.0),
     "Knife": lambda: mbs.Knife(),
     "LankaraniNikravesh": lambda: mbs.LankaraniNikravesh(1e3, 0.5),

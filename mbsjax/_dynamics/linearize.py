@@ -1,5 +1,7 @@
 """Linear equations of small motions about a state."""
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -37,8 +39,8 @@ class Linearization(eqx.Module):
 
 
 def linearize(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> Linearization:
-    """The linear equations of small motions about a state, with the contacts that are `active` held. It looks at
-    values: not under `jit`, `vmap` or `grad`.
+    """The linear equations of small motions about a state, with the contacts that are `active` held, without
+    friction, which has no small motions at rest. It looks at values: not under `jit`, `vmap` or `grad`.
 
     !!! Example
 
@@ -48,7 +50,7 @@ def linearize(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> L
         >>> mbs.linearize(pendulum, mbs.state(pendulum)).A.round(9).tolist()
         [[0.0, 1.0], [-4.0, 0.0]]
     """
-    plant = make_plant(mech, make_problem(mech, dict(drive or {})))
+    plant = dataclasses.replace(make_plant(mech, make_problem(mech, dict(drive or {}))), friction=None)
     if not is_concrete(plant, state0):
         raise ValueError(
             "`linearize` looks at values, to count the freedoms that are left: it cannot be called under jit, vmap or "
