@@ -32,7 +32,7 @@ from .step_size import accepted, closing_speeds, reach_of, stride
 
 
 _TRIES = 96  # a step that has not come about after so many attempts will not
-_LOOKS = 32  # with friction, no step is longer than this part of the time covered
+_LOOKS = 16  # with friction, no step is longer than this part of the time covered
 _OFF = 1e-3  # a constraint further off than this, in radians or sizes, is lost
 
 
