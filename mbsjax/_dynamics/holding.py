@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import scipy.optimize
 from jaxtyping import Array, Bool, Float
 
 from .._kinematics.drive import problem as make_problem
@@ -142,7 +141,9 @@ def holding_limit(f: Callable[[Array], Holding], held: Number, lost: Number) -> 
 
 def _root(f: Callable[[float], float], a: float, b: float) -> float:
     """Where f is zero between a and b, where it has not the same sign."""
-    find: Any = scipy.optimize.brentq
+    from scipy.optimize import brentq  # here, as most do without it
+
+    find: Any = brentq
     return float(find(f, a, b, xtol=1e-15, rtol=1e-14))
 
 
@@ -300,6 +301,8 @@ def _shared(
     size: float,
 ) -> tuple[np.ndarray, float]:
     """The forces with the smallest share, where a load can be held in several ways."""
+    from scipy.optimize import linprog
+
     n, r = balance.shape[1], len(base)
     own = np.eye(n)[n - r :]
     pushes = np.concatenate([on, np.zeros(r, bool)])
@@ -313,9 +316,7 @@ def _shared(
         rows = np.concatenate([own - share * by, -own - share * by])
         rows = np.concatenate([rows, -np.ones((2 * r, 1))], 1)
         limits = share * np.concatenate([base, base]) / size
-        program = scipy.optimize.linprog(
-            np.eye(n + 1)[n], rows, limits, equal, -load[keep] / size, bounds=[*bounds, (-1, None)]
-        )
+        program = linprog(np.eye(n + 1)[n], rows, limits, equal, -load[keep] / size, bounds=[*bounds, (-1, None)])
         if program.status != 0:
             return np.inf
         found[share] = program.x[:-1] * size
