@@ -270,7 +270,8 @@ def test_a_clamp_is_shut_past_its_dead_center():
     p, sol = model.parameters, model.simulate()
     events = [(event.contact, event.kind) for event in sol.events.list(sol.mech)]
     assert events.index(("workpiece", "switched")) < events.index(("D", "reverses")) < events.index(("stop", "closed"))
-    assert {x for x, kind in events if kind == "sticks"} == set("ABCD")
+    assert any(kind == "sticks" for _, kind in events)  # one holds them all
+    assert all(bool(sol.friction(name).sticks[-1]) for name in "ABCD")
     shut = sol.ts > model.measured(sol)["rests"]
     np.testing.assert_allclose(sol["A"].q[shut], -p["over"], atol=1e-9)
     np.testing.assert_allclose(sol["A"].v[shut], 0.0, atol=1e-9)

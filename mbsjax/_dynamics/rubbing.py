@@ -7,6 +7,7 @@ from jaxtyping import Array
 
 from .._model.mechanism import unknown
 from .._programs.reprs import by_fields
+from .friction import STILL
 from .instant import Instant
 from .mode import Mode
 from .plant import Plant
@@ -36,9 +37,14 @@ def friction_of(plant: Plant, now: Instant, mode: Mode) -> Rubbing:
     if plant.friction is None or now.sliding is None or now.friction is None:
         none = jnp.zeros(0)
         return Rubbing(none, none, none, none, none)
-    sizes, closed = plant.friction.sizes, plant.closed(mode)
+    sizes, closed, problem = plant.friction.sizes, plant.closed(mode), now.sliding
     force, load = now.friction.force / sizes, jnp.where(closed, now.friction.normal / sizes, 0.0)
-    sticks = (closed & (mode.slide == 0)).astype(float)
+    # of several that hold the same, one may be at its limit; it sticks as long as the others do
+    onward = problem.free + jnp.sum(problem.W * now.friction.force, 1)
+    rests = (jnp.abs(problem.speed) <= STILL * problem.fast(now.scale)) & (
+        jnp.abs(onward) <= 1e-8 * now.scale * problem.alone
+    )
+    sticks = (closed & ((mode.slide == 0) | rests)).astype(float)
     work = now.p[len(plant.problem.unknown) :]
     work = work if len(work) else jnp.zeros_like(force)
     return Rubbing(force, now.sliding.speed * sizes, sticks, load, work)
