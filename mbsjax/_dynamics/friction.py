@@ -131,25 +131,33 @@ class Friction(eqx.Module):
         drag = self.viscous * self.sizes**2 * problem.speed
         W, soft = problem.W / mobility[:, None], 0.0 if r == 1 else _SOFT
 
-        def newton(f: Array, _: Any = None) -> tuple[Array, Array]:
+        def equations(f: Array) -> tuple[Array, Array, Array]:
+            """What is left of them, in parts of the loads too, and their derivatives."""
             N, slopes = self.normal_loads(problem, f)
             stuck = problem.free / mobility + jnp.sum(W * f, 1)
             left = jnp.where(sticks, stuck, f + jnp.where(slips, mu * N + drag, 0.0))
             J = jnp.where(sticks[:, None], W + soft * eye, eye + jnp.where(slips, mu, 0.0)[:, None] * slopes)
-            step, determinant = general(J, left)
-            size = jnp.max(jnp.abs(left)) / (jnp.max(jnp.abs(f)) + jnp.max(jnp.abs(N)) + 1e-300)
-            return f - step, jnp.append(jnp.sum(J * eye, 1), jnp.stack([determinant, size]))
+            return left, jnp.max(jnp.abs(left)) / (jnp.max(jnp.abs(f)) + jnp.max(jnp.abs(N)) + 1e-300), J
 
-        f, last = jnp.zeros(r), jnp.zeros(r + 2)
+        def newton(f: Array, _: Any = None) -> tuple[Array, tuple[Array, Array, Array]]:
+            left, off, J = equations(f)
+            solve, determinant = general(J)
+            return f - solve(left[:, None])[:, 0], (jnp.sum(J * eye, 1), determinant, off)
+
+        f = jnp.zeros(r)
         if self.sides:
             f, seen = jax.lax.scan(newton, f, None, length=_PASSES)
-            last = seen[-1]
-        else:
-            for _ in range(1 if r == 1 else 3):
-                f, last = newton(f)
-            last = last.at[-1].set(0.0) if r == 1 else last
-        (N, _), (determinant, off) = self.normal_loads(problem, f), last[r:]
-        return FrictionForces(f, N, self.static * N - jnp.abs(f), determinant, last[:r], off)
+            own, determinant, off = (x[-1] for x in seen)
+        else:  # linear
+            left, off, J = equations(f)
+            solve, determinant = general(J)
+            own, f = jnp.sum(J * eye, 1), -solve(left[:, None])[:, 0]
+            for _ in range(0 if r == 1 else 2):
+                left, off, _ = equations(f)
+                f = f - solve(left[:, None])[:, 0]
+            off = jnp.zeros_like(off) if r == 1 else off
+        N, _ = self.normal_loads(problem, f)
+        return FrictionForces(f, N, self.static * N - jnp.abs(f), determinant, own, off)
 
     def stopping(self, problem_W: Array, alone: Array, speed: Array, sticks: Array) -> Float[Array, " r"]:
         """The impulses that stop the pairs that stick, where they slide with `speed`."""
@@ -160,9 +168,10 @@ class Friction(eqx.Module):
         both = sticks[:, None] & sticks[None]
         single, pi = len(speed) == 1, jnp.zeros_like(speed)
         J = jnp.where(both, problem_W / own[:, None] + (0.0 if single else _SOFT) * eye, eye)
+        solve, _ = general(J)
         for _ in range(1 if single else 3):
             left = jnp.where(sticks, (speed + jnp.sum(problem_W * pi, 1)) / own, pi)
-            pi = pi - general(J, left)[0]
+            pi = pi - solve(left[:, None])[:, 0]
         return pi
 
 

@@ -158,9 +158,9 @@ def _together(met: Collision, b: Array, struck: Array, slid: Array) -> Impulses:
     lower = jnp.where(holds[:, None], lower, jnp.concatenate([limit, eye + zero], 1))
     A = jnp.concatenate([upper, lower])
     aim = jnp.concatenate([jnp.where(struck, -b / own[0][:, 0], 0.0), jnp.where(holds, -t.rates / own[1][:, 0], 0.0)])
-    x, soft = jnp.zeros(2 * c), A + 1e-11 * np.eye(2 * c)
+    x, (solve, _) = jnp.zeros(2 * c), general(A + 1e-11 * np.eye(2 * c))
     for _ in range(2):  # the second pass makes up for the softness, which contacts need that share a load
-        x = x + general(soft, aim - _times(A, x))[0]
+        x = x + solve((aim - _times(A, x))[:, None])[:, 0]
     return Impulses(x[:c], x[c:])
 
 
@@ -250,8 +250,8 @@ def impact(
     no, zero, t = jnp.zeros_like(taking_part), jnp.zeros_like(met.rates), met.tangents
     none = zero[:0] if t is None else zero
 
-    def weighed(k: Array, state: Impact) -> Impact:
-        elastic = state.elastic
+    def weighed(state: tuple[Impact, Array, Array]) -> tuple[Impact, Array, Array]:
+        (_, elastic, *_), _, k = state
         b = met.rates * (1 + jnp.where(elastic, restitution, 0.0))
         struck, slid = (complementary(met.G, b, taking_part), none) if t is None else _frictional(met, b, taking_part)
         pi = impulses(met, restitution, struck, elastic, slid, poisson)
@@ -262,9 +262,10 @@ def impact(
             across = _times(t.G_n, pi.along)
             work, after = work + jnp.sum(pi.along * t.rates), after + across
             lost = lost + jnp.sum(pi.normal * across) + jnp.sum(pi.along * _times(t.G, pi.along)) / 2
-        rests = ~(after >= rest_speed)
-        gains = work + lost > 1e-12 * jnp.abs(work)
-        still = jnp.select([k == 0, k == 1], [rests, gains | no], no)
-        return Impact(struck, elastic & ~still, slid, pi, after)
+        rests = elastic & ~(after >= rest_speed) & (k == 0)
+        gains = elastic & (work + lost > 1e-12 * jnp.abs(work))
+        still = jnp.where(jnp.any(rests), rests, gains)
+        return Impact(struck, elastic & ~still, slid, pi, after), jnp.any(still), k + 1
 
-    return jax.lax.fori_loop(0, 3, weighed, Impact(no, bouncing, none, Impulses(zero, none), zero))
+    begin = Impact(no, bouncing, none, Impulses(zero, none), zero), jnp.ones((), bool), 0
+    return jax.lax.while_loop(lambda state: state[1], weighed, begin)[0]

@@ -58,7 +58,8 @@ def signs_of(run: Run, s: State, trial: Trial) -> GuardSigns:
     early = s.armed & (g_mid <= 0) & ~s.fresh
     late = (g <= 0) & (s.armed | (g_mid > noise)) & ~s.fresh
     unarmed = ~s.armed & ~s.fresh & (s.g > -100 * noise)  # one that is negative from the start does not count
-    unarmed = unarmed & ((g_mid < -noise) | ((g < -noise) & (g_mid <= noise)))
+    low = jnp.minimum(s.g, 0.0) - noise  # one that rises from a little below has not come back
+    unarmed = unarmed & ((g_mid < low) | ((g < low) & (g_mid <= noise)))
     # at once: forces that pull, and contacts that approach where they begin
     exempt = table.of_contacts(s.exempt, False)
     at_once = s.fresh & ((s.armed & (g <= 0) & ~exempt) | (table.is_release & (g < -_NOISE)))

@@ -52,8 +52,8 @@ def reset(
     rest: RestRule,
     fastest: Float[Array, ""],
 ) -> Reset:
-    """What follows when a guard has reached zero. `there` is where each contact might close, and its gap there;
-    `fastest` is the fastest impact so far."""
+    """What follows when a guard has reached zero; -1 for none. `there` is where each contact might close, and its gap
+    there; `fastest` is the fastest impact so far."""
     c = len(plant.laws)
     other = guard >= PER_CONTACT * c
     r, joints = mode.slide.shape[0], 0 if plant.friction is None else len(plant.friction.freedoms)
@@ -66,7 +66,7 @@ def reset(
         nothing, mode = Impulses(none, none), mode._replace(signs=signs)
         return Reset(mode, v, turned, joints + switch, no, no, none, nothing, none, no, zero, zero)
 
-    k, what = jnp.clip(contact_of(guard), 0, c - 1), jnp.where(other, -1, kind_of(guard))
+    k, what = jnp.clip(contact_of(guard), 0, c - 1), jnp.where(other | (guard < 0), -1, kind_of(guard))
     mine, rigid, closing = jnp.arange(c) == k, jnp.asarray(plant.rigid), what == GAP
     meets = closing & rigid[k]
     shifts = meets & mode.active[k]
@@ -113,7 +113,7 @@ def _hit(
     rigid = jnp.asarray(plant.rigid)
     held = mode.active & ~(mine & shifts)
     near = jnp.abs(gap) < rest.touching * plant.problem.system.size
-    part = rigid & (held | near | mine)
+    part = rigid & (held | near | mine) & meets
     hits = part & ~held & ((met.rates < 0) | (mine & meets))  # one that rests on its surface is formed
     rest_speed = rest.below(jnp.maximum(fastest, approach))
     hit = impact(met, plant.restitution, part, hits & (plant.restitution > 0), rest_speed, plant.poisson)
@@ -172,7 +172,6 @@ def reset_lanes(
     lasts that it sums up, and how fast the acceleration of the gap changes there. The step `began` in another mode.
     Where the event is `tangential`, an impact stops a contact that slides."""
     c, lanes = len(plant.laws), t.ndim
-    guard = jnp.maximum(guard, 0)
     acceleration = settle = jerk = jnp.zeros_like(t)
     mine: Any = None
     if c:
@@ -188,7 +187,7 @@ def reset_lanes(
     if plant.friction is not None:
         if tangential is not None and plant.tangents:
             made = _tangential(plant, now, mode, made, guard, tangential)
-        made = _with_friction(plant, now, t, mode, made, guard)
+        made = _with_friction(plant, now, t, mode, made, guard, event)
     if c:
         last, last_acceleration, restitution = (
             jnp.sum(jnp.where(mine, x, 0.0), 0) for x in (bounces.last, bounces.acceleration, plant.restitution)
@@ -204,7 +203,9 @@ def reset_lanes(
     return made, bounces, settle, jerk
 
 
-def _with_friction(plant: Plant, now: Instant, t: Array, mode: Mode, made: Reset, guard: Array) -> Reset:
+def _with_friction(
+    plant: Plant, now: Instant, t: Array, mode: Mode, made: Reset, guard: Array, event: Array
+) -> Reset:
     """What an event decides, with what becomes of the pairs with friction, all together."""
     assert plant.friction is not None and now.friction is not None
     c, r = len(plant.laws), mode.slide.shape[0]
@@ -214,7 +215,7 @@ def _with_friction(plant: Plant, now: Instant, t: Array, mode: Mode, made: Reset
     slow = jnp.abs(now.sliding.speed) <= _SLOW * now.sliding.fast(now.scale)
     stops, before = fired & (mode.slide != 0) & slow, jnp.where(plant.closed(mode), mode.slide, 0.0)
     after = made.mode._replace(slide=before)
-    slide = decide_friction(plant, t, now.frame.q, made.v, now.frame, after, stops, gives)
+    slide = decide_friction(plant, t, now.frame.q, made.v, now.frame, after, stops, gives, event)
     before, after = (jnp.sum(jnp.where(fired, x, 0.0), 0) for x in (mode.slide, slide))
     mine = jnp.any(fired, 0)
     owner = jnp.sum(jnp.where(fired, owners(plant).reshape(-1, *(1,) * t.ndim), 0), 0)
@@ -267,14 +268,14 @@ def slides_otherwise(plant: Plant, before: Mode, after: Mode, contact: Array) ->
 
 
 def decide_friction(
-    plant: Plant, t: Array, q: Array, v: Array, frame: Frame, mode: Mode, stops: Array, gives: Array
+    plant: Plant, t: Array, q: Array, v: Array, frame: Frame, mode: Mode, stops: Array, gives: Array, asked: Array
 ) -> Array:
-    """Which way the pairs with friction slide on from a position and velocities; `stops` and `gives` as for `decided`.
-    The frame tells the masses there, the mode how they slid before."""
+    """Which way the pairs with friction slide on from a position and velocities, in the lanes where that is `asked`;
+    `stops` and `gives` as for `decided`. The frame tells the masses there, the mode how they slid before."""
     free = mode._replace(slide=jnp.ones_like(mode.slide))
     now = plant.instant(t, q, plant.momentum(frame, v), free)
     decide = lanewise(decided, t.ndim)
-    return decide(plant.friction, now.sliding, plant.closed(mode), now.scale, mode.slide, stops, gives)
+    return decide(plant.friction, now.sliding, plant.closed(mode) & asked, now.scale, mode.slide, stops, gives)
 
 
 def bouncing_time(speed: Array, acceleration: Array, jerk: Array, restitution: Array, longest: Any) -> Array:

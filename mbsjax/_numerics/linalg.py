@@ -103,30 +103,30 @@ def symmetric(
     return jnp.asarray(wide(upper, lanes) * square + wide(lower, lanes) * jnp.swapaxes(square, 0, 1))
 
 
-def general(A: Float[Array, "n n"], b: Float[Array, " n"]) -> tuple[Float[Array, " n"], Float[Array, ""]]:
-    """x with A x = b, and det A, for a small A of any kind (of one lane): by elimination with row pivoting, written
-    with selections only, which fuses over lanes."""
-    n = A.shape[0]
-    rows = np.arange(n)
+def general(A: Float[Array, "n n"]) -> tuple[Callable[[Array], Array], Float[Array, ""]]:
+    """The map from B [n k] to A^-1 B, and det A, for a small A of any kind (of one lane), by elimination with row
+    pivoting. Where A is singular, what it cannot see is left at zero."""
+    n, rows, fixed = A.shape[0], np.arange(A.shape[0]), jax.lax.stop_gradient(A)
+
+    def step(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        both, determinant = state
+        column, mine = (jax.lax.dynamic_index_in_dim(both, k, axis, keepdims=False) for axis in (1, 0))
+        best = jnp.argmax(jnp.where(rows >= k, jnp.abs(column), -1.0))
+        row = jnp.sum(jnp.where((rows == best)[:, None], both, 0.0), 0)
+        pivot = jax.lax.dynamic_index_in_dim(row, k, 0, keepdims=False)
+        row = jnp.where(pivot == 0, 0.0, row / jnp.where(pivot == 0, 1.0, pivot))
+        both = jnp.where((rows == best)[:, None], mine[None], both)  # the two rows change places
+        column = jax.lax.dynamic_index_in_dim(both, k, 1)
+        both = jnp.where((rows == k)[:, None], row[None], both - column * row[None])
+        return both, determinant * jnp.where(best == k, pivot, -pivot)
+
     if n == 1:
-        pivot = jnp.where(A[0] == 0, 1.0, A[0])
-        return jnp.where(A[0] == 0, 0.0, b / pivot), A[0, 0]
-    both, done, determinant = jnp.concatenate([A, b[:, None]], 1), jnp.zeros(n, bool), jnp.ones(())
-    order = []
-    for k in range(n):
-        size = jnp.where(done, -1.0, jnp.abs(both[:, k]))
-        mine = rows == jnp.argmax(size)
-        row = jnp.sum(jnp.where(mine[:, None], both, 0.0), 0)
-        seen = row[k] != 0
-        pivot = jnp.where(seen, row[k], 1.0)
-        # a row that comes out of its turn changes the sign of the determinant for each that it passes
-        passed = jnp.sum(jnp.where(~done & (rows < jnp.argmax(size)), 1, 0))
-        determinant = determinant * row[k] * jnp.where(passed % 2 == 0, 1.0, -1.0)
-        row = jnp.where(seen, row / pivot, 0.0)
-        both = jnp.where(mine[:, None], row[None], both - both[:, k : k + 1] * row[None])
-        done = done | mine
-        order.append(mine)
-    return jnp.stack([jnp.sum(jnp.where(mine, both[:, n], 0.0)) for mine in order]), determinant
+        inverse, determinant = jnp.where(fixed == 0, 0.0, 1.0 / jnp.where(fixed == 0, 1.0, fixed)), fixed[0, 0]
+    else:
+        begin = jnp.concatenate([fixed, jnp.eye(n, dtype=A.dtype)], 1)
+        both, determinant = jax.lax.fori_loop(0, n, step, (begin, jnp.ones((), A.dtype)))
+        inverse = both[:, n:]
+    return lambda B: _solution((inverse,), A, B), determinant
 
 
 def definite(A: Float[Array, "n n *lanes"], blind: float = 1e-14) -> Callable[[Array], Array]:
@@ -294,28 +294,31 @@ def _written_out(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array
             below = jnp.where(seen, row[1 : n - k], 0.0)
             rest = (rest[1:, 1:] * pivot - below[:, None] * row[None, 1:]) / pivot
     W, inverse = jnp.stack(rows), jnp.stack(inverses)
-    return lambda B: _solution(W, inverse, A, B)
+    return lambda B: _solution((W, inverse), A, B)
 
 
 @jax.custom_jvp
-def _solution(W: Array, inverse: Array, A: Array, B: Array) -> Array:
-    """A^-1 B, where W A W^T is diagonal, with these inverses of its entries."""
+def _solution(factors: tuple[Array, ...], A: Array, B: Array) -> Array:
+    """A^-1 B. The factors are A^-1, or W and the inverses of the entries of W A W^T, which is diagonal."""
+    if len(factors) == 1:
+        return product(*factors, B)
+    W, inverse = factors
     return product(jnp.swapaxes(W, 0, 1), inverse[:, None] * product(W, B))
 
 
 @_solution.defjvp
 def _solution_jvp(primals, tangents):
-    W, inverse, A, B = primals
-    _, _, A_dot, B_dot = tangents
-    X = _solution(W, inverse, A, B)
-    return X, _solution(W, inverse, A, B_dot - product(A_dot, X))
+    factors, A, B = primals
+    _, A_dot, B_dot = tangents
+    X = _solution(factors, A, B)
+    return X, _solution(factors, A, B_dot - product(A_dot, X))
 
 
 def _looped(A: Float[Array, "n n *lanes"], blind: float) -> Callable[[Array], Array]:
     """By the inverse of Cholesky's factor, in a loop. (LAPACK's solvers wait, within XLA's threads, for other such
     threads: two at a time on a machine with two cores wait for ever.)"""
     W = _root(jax.lax.stop_gradient(A), blind)
-    return lambda B: _solution(W, jnp.ones_like(W[0]), A, B)
+    return lambda B: _solution((W, jnp.ones_like(W[0])), A, B)
 
 
 def _root(A: Float[Array, "n n *lanes"], blind: float) -> Float[Array, "n n *lanes"]:
