@@ -2,6 +2,7 @@
 (2.2.2, 4.5), with dimensions of its own, since the data of the thesis are lost."""
 
 import itertools
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -46,9 +47,19 @@ def _chain(*points: tuple) -> mbs.Profile:
     return mbs.Profile.chain([mbs.Line(a, b) for a, b in itertools.pairwise(points)], closed=False, ends=False)
 
 
-def latch(restitution: float = 0.0, dimensions: dict = DIMENSIONS, friction: float | None = None) -> mbs.Mechanism:
+BLOCKED = ("C26", "C26 roof", "C24")  # the contacts that are active then
+
+
+def latch(
+    restitution: float = 0.0,
+    dimensions: dict = DIMENSIONS,
+    friction: float | None = None,
+    active: tuple[str, ...] = BLOCKED,
+    finger: Any = None,
+) -> mbs.Mechanism:
     """Six links: ground (L1), the sear L2, the trigger L3, the tripping lever L4, the plunger L5 on the trigger, and
-    the slide L6, which a spring pushes along x. All are loaded by springs, and a `Finger` turns the trigger.
+    the slide L6, which a spring pushes along x. All are loaded by springs, and a `Finger`, or another torque, turns the
+    trigger.
 
     - Block: the sear's nose holds the first tooth of the slide (C26), and is held by the slide's roof (C26 roof). The
       tripping lever leans on the sear's pin (C24).
@@ -71,7 +82,10 @@ def latch(restitution: float = 0.0, dimensions: dict = DIMENSIONS, friction: flo
     arm = _chain((4.8, 2.0), (4.8, 4.0), (4.8, 5.5))
     nose, pin = mbs.disc(d["nose"], (-d["reach"], 0.0)), mbs.disc(d["pin"], (-3.0, -1.0))
     roller, toe = mbs.disc(0.3, (1.2, 2.0)), mbs.disc(0.25, (0.0, -1.5))
-    e: dict = {"restitution": restitution, "friction": friction}
+
+    def contact(name: str, a: str, b: str) -> mbs.Contact:
+        return mbs.Contact(name, a, b, active=name in active, restitution=restitution, friction=friction)
+
     return mbs.Mechanism(
         [
             mbs.Body(
@@ -88,14 +102,14 @@ def latch(restitution: float = 0.0, dimensions: dict = DIMENSIONS, friction: flo
             mbs.Revolute("R14", "ground", "L4", (2.6, -6.0)),
             mbs.Prismatic("P16", "ground", "L6"),
             mbs.Revolute("R35", "L3", "L5", (-1.5, -0.58)),
-            mbs.Contact("C23", "L2.tail", "L3.finger", **e),
-            mbs.Contact("C45", "L4.arm", "L5.toe", **e),
-            mbs.Contact("C56", "L6.lug", "L5.roller", **e),
-            mbs.Contact("C26", "L6.first", "L2.nose", active=True, **e),
-            mbs.Contact("C26 roof", "L6.roof", "L2.nose", active=True, **e),
-            mbs.Contact("C26 second", "L6.second", "L2.nose", **e),
-            mbs.Contact("C24", "L4.hook", "L2.pin", active=True, **e),
-            mbs.Contact("C24 stem", "L4.stem", "L2.pin", **e),
+            contact("C23", "L2.tail", "L3.finger"),
+            contact("C45", "L4.arm", "L5.toe"),
+            contact("C56", "L6.lug", "L5.roller"),
+            contact("C26", "L6.first", "L2.nose"),
+            contact("C26 roof", "L6.roof", "L2.nose"),
+            contact("C26 second", "L6.second", "L2.nose"),
+            contact("C24", "L4.hook", "L2.pin"),
+            contact("C24 stem", "L4.stem", "L2.pin"),
         ],
         [mbs.Angle("plunger", "ground", "L5")],
         forces=[
@@ -103,7 +117,7 @@ def latch(restitution: float = 0.0, dimensions: dict = DIMENSIONS, friction: flo
             mbs.Spring("R14", stiffness=10.0, free_length=-1.0, damping=1.0),
             mbs.Spring("P16", stiffness=2.0, free_length=8.0),
             mbs.Spring("plunger", stiffness=20.0, damping=1.0),
-            mbs.Actuator("R13", Finger()),
+            mbs.Actuator("R13", Finger() if finger is None else finger),
         ],
     )
 

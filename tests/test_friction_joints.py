@@ -230,15 +230,21 @@ def test_a_double_pendulum_on_a_slide_locks_and_goes_on_as_an_independent_integr
 
 def test_two_guides_hold_one_block_together_and_give_way_together():
     """Seals of 4 and 2: nothing moves until the load is 6, whichever of them has reached its limit before."""
-    block = mbs.Mechanism(
-        [mbs.Body("block", mass=2.0)],
-        [
-            mbs.Prismatic("a", "ground", "block", friction=mbs.DryTorque(4.0)),
-            mbs.Prismatic("b", "ground", "block", (0.0, 1.0), (0.0, 1.0), friction=mbs.DryTorque(2.0)),
-        ],
-        forces=[mbs.Load("block", force=lambda t, at: jnp.array([8.0 * jnp.sin(3.0 * t), 0.0]))],
-    )
-    sol = mbs.simulate(block, None, 2.0, ts=jnp.linspace(0.0, 2.0, 9), max_steps=256, max_events=24)
+
+    @jax.jit
+    def drawn(phase):
+        block = mbs.Mechanism(
+            [mbs.Body("block", mass=2.0)],
+            [
+                mbs.Prismatic("a", "ground", "block", friction=mbs.DryTorque(4.0)),
+                mbs.Prismatic("b", "ground", "block", (0.0, 1.0), (0.0, 1.0), friction=mbs.DryTorque(2.0)),
+            ],
+            forces=[mbs.Load("block", force=lambda t, at: jnp.array([8.0 * jnp.sin(3.0 * t + phase), 0.0]))],
+        )
+        return mbs.simulate(block, None, 2.0, ts=jnp.linspace(0.0, 2.0, 9), max_steps=256, max_events=24)
+
+    sol = drawn(0.0)
+    block = sol.mech
     starts = np.arcsin(0.75) / 3
     # it moves from there until friction has taken what the load brought, and not before the load is 6 the other way
     moves = np.asarray(sol["a"].v)
@@ -255,6 +261,16 @@ def test_two_guides_hold_one_block_together_and_give_way_together():
     assert float(sol.ts[rests]) < (np.pi + np.arcsin(0.75)) / 3
     assert float(sol["a"].q[rests]) == pytest.approx(way, abs=1e-8)
     assert float(sol.rubbing.work[rests].sum()) == pytest.approx(6 * way, abs=1e-8)
+    slips = [e.t for e in sol.events.list(block) if e.kind == "slips" and e.t > stop + 1e-6 and e.contact == "a"]
+    assert slips[-1] == pytest.approx((np.pi + np.arcsin(0.75)) / 3, abs=1e-9)
+    # a load of 5 at first is more than both can share evenly; that takes nothing from what they hold the other way
+    phase = np.pi - np.arcsin(5 / 8)
+    sol = drawn(phase)
+    starts = (np.pi + np.arcsin(0.75) - phase) / 3
+    standing = np.asarray(sol.ts) < starts
+    assert standing.sum() > 2 and np.abs(np.asarray(sol["a"].q)[standing]).max() < 1e-12
+    assert min(abs(e.t - starts) for e in sol.events.list(sol.mech) if e.kind == "slips") < 1e-9
+    assert float(sol["a"].q[int(standing.sum())]) < -1e-4
 
 
 def test_a_short_pull_is_felt_by_what_sticks():

@@ -7,6 +7,8 @@ import pytest
 
 import mbsjax as mbs
 
+from . import latch
+
 
 G = 9.81
 
@@ -166,3 +168,36 @@ def test_a_cam_drives_its_follower_against_the_friction_of_its_guide_until_that_
     torque = lambda mu: pushed(mu, jnp.array([0.0, 0.4]))["A"][1]
     slope = (by_hand(0.4, 0.2 + 1e-5) - by_hand(0.4, 0.2 - 1e-5)) / 2e-5
     assert float(jax.jvp(torque, (jnp.asarray(0.2),), (jnp.ones(()),))[1]) == pytest.approx(slope, rel=1e-6)
+
+
+def pull_by_hand(mu, reach, arm):
+    """The torque on the trigger at which the nose of the blocked latch begins to slide down the tooth: the balances of
+    slide, tripping lever, sear and trigger, each with friction against the motion that begins."""
+    lever, tail = reach + 0.3, 10.0 - jnp.sqrt(arm**2 - 0.02**2)  # of the nose; where the finger lifts the tail
+    on_tooth, on_pin = 2.0 * (8.0 - 5.6 + lever), 10.0 / (4.7 + 0.2 * mu)
+    on_tail = (20.0 + lever * mu * on_tooth - on_pin * (1.0 - 3.2 * mu)) / (tail - 5.6 - 0.3 * mu)
+    return -on_tail * (10.0 - tail - 0.32 * mu)
+
+
+def blocked(torque, mu, reach, arm):
+    """The latch when the finger has taken up its play, and the nose no longer presses on the roof."""
+    dimensions = latch.DIMENSIONS | {"reach": reach, "arm": arm}
+    mech = latch.latch(dimensions=dimensions, friction=mu, active=("C23", "C26", "C24"), finger=torque)
+    return mbs.holding(mech, {"R12": 0.0, "R35": jnp.arcsin(0.02 / arm)})
+
+
+def test_the_pull_that_releases_a_latch_over_friction_and_the_friction_that_locks_it():
+    """With their derivatives in friction and dimensions."""
+    release = lambda *x: mbs.holding_limit(lambda torque: blocked(torque, *x), -30.0, -1000.0)
+    for mu in (0.1, 0.6):
+        found, slopes = jax.value_and_grad(release, argnums=(0, 1, 2))(mu, 5.3, 2.5)
+        wanted, by_hand = jax.value_and_grad(pull_by_hand, argnums=(0, 1, 2))(mu, 5.3, 2.5)
+        np.testing.assert_allclose(found, wanted, rtol=1e-10)
+        np.testing.assert_allclose(slopes, by_hand, rtol=1e-7)
+    locks = lambda torque: mbs.holding_limit(lambda mu: blocked(torque, mu, 5.3, 2.5), 0.9, 0.1)
+    limit, slope = jax.value_and_grad(locks)(-80.0)
+    np.testing.assert_allclose(pull_by_hand(limit, 5.3, 2.5), -80.0, rtol=1e-9)
+    np.testing.assert_allclose(slope, 1 / jax.grad(pull_by_hand)(limit, 5.3, 2.5), rtol=1e-7)
+    rest = blocked(-80.0, limit + 1e-9, 5.3, 2.5)
+    open_ = [not c.active for c in rest.mech.contacts]
+    assert bool(rest.held) and np.all(np.asarray(rest.press)[open_] == 0.0)

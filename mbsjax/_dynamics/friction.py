@@ -180,28 +180,25 @@ def decided(
     problem: SlidingProblem,
     closed: Bool[Array, " r"],
     scale: Float[Array, ""],
-    before: Float[Array, " r"],
-    stops: Bool[Array, " r"],
-    gives: Float[Array, " r"],
+    stands: Bool[Array, " r"],
+    at_limit: Bool[Array, " r"],
 ) -> Float[Array, " r"]:
-    """Which way each pair slides on, all decided together. Those that move go on. Of those that stand still, or `stops`
-    says so, one sticks if what holds it is within its limit, and slides if not, where its acceleration says. Where
-    several hold the same, one that was at its limit `before` stays there as long as nothing moves it back. `gives`
-    tells where one slides that has just given way. `scale` is the energy that `STILL` is about."""
-    r = len(gives)
-    still = (jnp.abs(problem.speed) <= STILL * problem.fast(scale)) | stops | (gives != 0)
-    begin = jnp.where(stops, 0.0, jnp.where(gives != 0, gives, before))
-    slide = jnp.where(still, begin, jnp.sign(problem.speed))
+    """Which way each pair slides on, all decided together. Those that move go on. Of those that stand still, or
+    `stands` says so, one sticks if what holds it is within its limit, and slides if not, where its force gave way.
+    Where several hold the same they share it, as far as each can: they move when none can do more. Those that were
+    `at_limit` need not go beyond it to be there again. `scale` is the energy that `STILL` is about."""
+    r = closed.shape[0]
+    still = (jnp.abs(problem.speed) <= STILL * problem.fast(scale)) | stands
+    slide = jnp.where(still, 0.0, jnp.sign(problem.speed))
     # where nothing gives way to friction, as in a dead center, the others move the pair, whatever it does
     led = ~problem.movable & (jnp.abs(problem.free) > _EDGE * scale * problem.alone)
     slide = jnp.where(still & led, jnp.sign(problem.free), slide)
 
     def wrong(slide: Array) -> tuple[Array, Array]:
         now = friction.forces(problem, closed, slide)
-        size = jnp.max(jnp.abs(now.force)) + jnp.max(jnp.abs(now.normal))
+        small = _EDGE * (jnp.max(jnp.abs(now.force)) + jnp.max(jnp.abs(now.normal)))
         onward = (problem.free + jnp.sum(problem.W * now.force, 1)) / problem.mobility
-        beyond = now.margin < -_EDGE * size
-        against = slide * onward < -_EDGE * size
+        beyond, against = now.margin < jnp.where(at_limit, small, -small), slide * onward < -small
         off = still & closed & problem.movable & jnp.where(slide == 0, beyond, against)
         return off, now.force
 

@@ -58,7 +58,7 @@ class Holding(AbstractBatch):
         return self.share <= 1 + 1e-12
 
     def __repr__(self) -> str:
-        return brief(self, held=self.held, share=self.share, friction=self.friction, press=self.press)
+        return brief(self, share=self.share, friction=self.friction, press=self.press)
 
 
 def holding(
@@ -250,7 +250,7 @@ def _held(plant: Plant, active: tuple[bool, ...], q: Array, t: Array) -> tuple[A
     press = plant.compliant(plant.frame(q, t, mode), jnp.zeros(len(plant.laws)), mode)
     told = jnp.where(jnp.isfinite(share), 1.0, jnp.nan)
     if len(rigid):
-        press = press.at[rigid].set(told * x[place:m] / plant.problem.system.size)
+        press = press.at[rigid].set(told * jnp.where(on[place:], x[place:m], 0.0) / plant.problem.system.size)
     return share, told * x[m:-1] / sizes, press
 
 

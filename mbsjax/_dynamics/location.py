@@ -100,8 +100,10 @@ def locate(run: Run, s: State, trial: Trial, signs: GuardSigns, closing: Any) ->
     crossing, early, locating = signs.crossing, signs.early, s.bracket.locating
     not_yet = locating & trial.keep & ~s.done & ~crossing & ~signs.long
     from_mid = crossing & ~early & (h / 2 > s.bracket.lo)
-    begin = s.bracket._replace(g_lo=jnp.where(locating, s.bracket.g_lo, s.g))
-    low = (jnp.where(from_mid, h / 2, h), jnp.where(from_mid, g_mid, g))
+    g_lo = jnp.where(locating, s.bracket.g_lo, jnp.where(s.armed, s.g, jnp.minimum(s.g, 0.0)))
+    begin, low = s.bracket._replace(g_lo=g_lo), jnp.where(from_mid, g_mid, g)
+    left = s.armed | (g_lo > 0) | (g_mid > signs.noise) | (low > signs.noise)  # the others have not left zero
+    low = (jnp.where(from_mid, h / 2, h), jnp.where(left, low, jnp.minimum(low, 0.0)))
     high = (jnp.where(early, h / 2, h), jnp.where(early, g_mid, g))
     b = narrowed(begin, from_mid | not_yet, *low, crossing, *high)
     width, crossed = b.hi - b.lo, b.crossed

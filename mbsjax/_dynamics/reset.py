@@ -203,19 +203,17 @@ def reset_lanes(
     return made, bounces, settle, jerk
 
 
-def _with_friction(
-    plant: Plant, now: Instant, t: Array, mode: Mode, made: Reset, guard: Array, event: Array
-) -> Reset:
+def _with_friction(plant: Plant, now: Instant, t: Array, mode: Mode, made: Reset, guard: Array, event: Array) -> Reset:
     """What an event decides, with what becomes of the pairs with friction, all together."""
     assert plant.friction is not None and now.friction is not None
     c, r = len(plant.laws), mode.slide.shape[0]
     fired = np.arange(r).reshape(-1, *(1,) * t.ndim) == guard - PER_CONTACT * c
     assert now.sliding is not None
-    gives = jnp.where(fired & (mode.slide == 0), -jnp.sign(now.friction.force), 0.0)
     slow = jnp.abs(now.sliding.speed) <= _SLOW * now.sliding.fast(now.scale)
-    stops, before = fired & (mode.slide != 0) & slow, jnp.where(plant.closed(mode), mode.slide, 0.0)
-    after = made.mode._replace(slide=before)
-    slide = decide_friction(plant, t, now.frame.q, made.v, now.frame, after, stops, gives, event)
+    slid = plant.closed(mode) & (mode.slide != 0)
+    slide = decide_friction(
+        plant, t, now.frame.q, made.v, now.frame, made.mode, fired & (slow | ~slid), slid ^ fired, event
+    )
     before, after = (jnp.sum(jnp.where(fired, x, 0.0), 0) for x in (mode.slide, slide))
     mine = jnp.any(fired, 0)
     owner = jnp.sum(jnp.where(fired, owners(plant).reshape(-1, *(1,) * t.ndim), 0), 0)
@@ -268,14 +266,14 @@ def slides_otherwise(plant: Plant, before: Mode, after: Mode, contact: Array) ->
 
 
 def decide_friction(
-    plant: Plant, t: Array, q: Array, v: Array, frame: Frame, mode: Mode, stops: Array, gives: Array, asked: Array
+    plant: Plant, t: Array, q: Array, v: Array, frame: Frame, mode: Mode, stands: Array, at_limit: Array, asked: Array
 ) -> Array:
     """Which way the pairs with friction slide on from a position and velocities, in the lanes where that is `asked`;
-    `stops` and `gives` as for `decided`. The frame tells the masses there, the mode how they slid before."""
+    `stands` and `at_limit` as for `decided`. The frame tells the masses there."""
     free = mode._replace(slide=jnp.ones_like(mode.slide))
     now = plant.instant(t, q, plant.momentum(frame, v), free)
     decide = lanewise(decided, t.ndim)
-    return decide(plant.friction, now.sliding, plant.closed(mode) & asked, now.scale, mode.slide, stops, gives)
+    return decide(plant.friction, now.sliding, plant.closed(mode) & asked, now.scale, stands, at_limit)
 
 
 def bouncing_time(speed: Array, acceleration: Array, jerk: Array, restitution: Array, longest: Any) -> Array:

@@ -62,7 +62,7 @@ def start(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> S
             sides = jnp.where(plant_.switches(t_, frame_.q, v_, frame_) >= 0, 1.0, -1.0)
             mode = mode._replace(signs=sides)
         still = mode._replace(slide=none)
-        slide = decide_friction(plant_, t_, frame_.q, v_, frame_, still, none > 0, none, jnp.ones_like(t_, bool))
+        slide = decide_friction(plant_, t_, frame_.q, v_, frame_, still, none > 0, none > 0, jnp.ones_like(t_, bool))
         mode = mode._replace(slide=slide)
         v = plant.velocity(frame, mode, plant.solver(frame, mode), plant.momentum(frame, v), t)
     p = plant.momentum(frame, v)
