@@ -267,5 +267,5 @@ def impact(
         still = jnp.where(jnp.any(rests), rests, gains)
         return Impact(struck, elastic & ~still, slid, pi, after), jnp.any(still), k + 1
 
-    begin = Impact(no, bouncing, none, Impulses(zero, none), zero), jnp.ones((), bool), 0
+    begin = Impact(no, bouncing, none, Impulses(zero, none), zero), jnp.ones((), bool), jnp.zeros((), int)
     return jax.lax.while_loop(lambda state: state[1], weighed, begin)[0]

@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import equinox as eqx
 import numpy as np
+from equinox import AbstractVar
 from jaxtyping import Array, Float
 
 from .._programs.custom_types import Number
@@ -19,20 +20,10 @@ class AbstractFriction(eqx.Module):
     `exp(-|w| / stribeck)`. Without it, the force jumps when something that stuck begins to slide.
     """
 
-    sliding: Float[Array, ""]
-    static: Float[Array, ""] | None
-    stribeck: Float[Array, ""] | None
-    viscous: Float[Array, ""] | None
-
-    def __init__(
-        self,
-        sliding: Number,
-        static: Number | None = None,
-        *,
-        stribeck: Number | None = None,
-        viscous: Number | None = None,
-    ):
-        self.sliding, self.static, self.stribeck, self.viscous = _checked(sliding, static, stribeck, viscous)
+    sliding: AbstractVar[Float[Array, ""]]
+    static: AbstractVar[Float[Array, ""] | None]
+    stribeck: AbstractVar[Float[Array, ""] | None]
+    viscous: AbstractVar[Float[Array, ""] | None]
 
     __repr__ = by_fields
 
@@ -52,6 +43,21 @@ class Coulomb(AbstractFriction):
         >>> Coulomb(0.25, static=0.35).static.item()
         0.35
     """
+
+    sliding: Float[Array, ""]
+    static: Float[Array, ""] | None
+    stribeck: Float[Array, ""] | None
+    viscous: Float[Array, ""] | None
+
+    def __init__(
+        self,
+        sliding: Number,
+        static: Number | None = None,
+        *,
+        stribeck: Number | None = None,
+        viscous: Number | None = None,
+    ):
+        self.sliding, self.static, self.stribeck, self.viscous = _checked(sliding, static, stribeck, viscous)
 
 
 class JointFriction(AbstractFriction):
@@ -75,6 +81,10 @@ class JointFriction(AbstractFriction):
         5.0
     """
 
+    sliding: Float[Array, ""]
+    static: Float[Array, ""] | None
+    stribeck: Float[Array, ""] | None
+    viscous: Float[Array, ""] | None
     radius: Float[Array, ""] | None
     length: Float[Array, ""] | None
     guide: str = eqx.field(static=True)
@@ -90,7 +100,7 @@ class JointFriction(AbstractFriction):
         stribeck: Number | None = None,
         viscous: Number | None = None,
     ):
-        super().__init__(sliding, static, stribeck=stribeck, viscous=viscous)
+        self.sliding, self.static, self.stribeck, self.viscous = _checked(sliding, static, stribeck, viscous)
         self.radius = None if radius is None else _positive(radius, "radius")
         self.length = None if length is None else _positive(length, "length")
         if guide not in ("a", "b"):
@@ -109,6 +119,21 @@ class DryTorque(AbstractFriction):
         >>> DryTorque(0.2).sliding.item()
         0.2
     """
+
+    sliding: Float[Array, ""]
+    static: Float[Array, ""] | None
+    stribeck: Float[Array, ""] | None
+    viscous: Float[Array, ""] | None
+
+    def __init__(
+        self,
+        sliding: Number,
+        static: Number | None = None,
+        *,
+        stribeck: Number | None = None,
+        viscous: Number | None = None,
+    ):
+        self.sliding, self.static, self.stribeck, self.viscous = _checked(sliding, static, stribeck, viscous)
 
 
 def contact_friction(given: Any, name: str) -> Coulomb | None:
