@@ -270,7 +270,7 @@ def test_a_clamp_is_shut_past_its_dead_center():
     p, sol = model.parameters, model.simulate()
     events = [(event.contact, event.kind) for event in sol.events.list(sol.mech)]
     assert events.index(("workpiece", "switched")) < events.index(("D", "reverses")) < events.index(("stop", "closed"))
-    assert any(kind == "sticks" for _, kind in events)  # one holds them all
+    assert {x for x, kind in events if kind == "sticks"} == set("ABCD")
     assert all(bool(sol.friction(name).sticks[-1]) for name in "ABCD")
     shut = sol.ts > model.measured(sol)["rests"]
     np.testing.assert_allclose(sol["A"].q[shut], -p["over"], atol=1e-9)
@@ -312,11 +312,15 @@ def test_where_several_contacts_hold_a_latch_the_smallest_change_changes_nothing
     for seed in range(3):
         rng = np.random.default_rng(seed)
         runs.append(model.simulate({name: x * (1 + 1e-10 * rng.normal()) for name, x in given.items()}))
-    for run in runs[1:]:
-        np.testing.assert_allclose(run["R12"].q, runs[0]["R12"].q, atol=1e-6)
+    for run in runs:
+        on_tooth = np.asarray(run["C26"].active)
+        nose = 5.6 - given["reach"] * np.cos(run["R12"].q) - given["nose"]  # the slide follows it, and does not run
+        assert on_tooth[-1] and np.count_nonzero(on_tooth) > 100
+        np.testing.assert_allclose(run["P16"].q[on_tooth], nose[on_tooth], atol=1e-8)
+        np.testing.assert_allclose(run["R12"].q, runs[0]["R12"].q, atol=1e-7)
     slips = [[e.t for e in run.events.list(run.mech) if (e.kind, e.contact) == ("slips", "C26")] for run in runs]
-    assert len(slips[0]) >= 2 and len(runs[0].events.list(runs[0].mech)) < 100
-    np.testing.assert_allclose(slips[1:], [slips[0]] * 2, atol=1e-7)
+    assert slips[0]
+    np.testing.assert_allclose(slips[1:], [slips[0]] * 2, atol=1e-8)
 
 
 @pytest.mark.long

@@ -267,10 +267,14 @@ def test_two_guides_hold_one_block_together_and_give_way_together():
     phase = np.pi - np.arcsin(5 / 8)
     sol = drawn(phase)
     starts = (np.pi + np.arcsin(0.75) - phase) / 3
-    standing = np.asarray(sol.ts) < starts
-    assert standing.sum() > 2 and np.abs(np.asarray(sol["a"].q)[standing]).max() < 1e-12
     assert min(abs(e.t - starts) for e in sol.events.list(sol.mech) if e.kind == "slips") < 1e-9
-    assert float(sol["a"].q[int(standing.sum())]) < -1e-4
+    time = np.maximum(np.asarray(sol.ts) - starts, 0.0)
+    turn = 3 * starts + phase
+    way = (8 / 3 * (np.cos(turn) * time - (np.sin(turn + 3 * time) - np.sin(turn)) / 3) + 3 * time**2) / 2
+    moves = 8 / 3 * (np.cos(turn) - np.cos(turn + 3 * time)) + 6 * time <= 0  # until it stops
+    before = np.cumprod(moves).astype(bool)
+    assert np.count_nonzero(time[before] > 0) >= 2 and np.count_nonzero(time == 0) >= 3
+    np.testing.assert_allclose(np.asarray(sol["a"].q)[before], way[before], atol=1e-8)
 
 
 def test_a_short_pull_is_felt_by_what_sticks():
@@ -316,7 +320,7 @@ def test_a_slider_crank_rubs_alike_however_its_joints_are_listed():
         assert np.ptp(sol.events.t[2:6]) == 0.0
         np.testing.assert_allclose(sol.energy + sol.rubbing.work.sum(1), sol.energy[0], atol=2e-8)
     first, second = runs
-    np.testing.assert_allclose(first.events.t[:7], second.events.t[:7], rtol=0, atol=2e-9)
+    np.testing.assert_allclose(first.events.t[:7], second.events.t[:7], rtol=0, atol=1e-9)
     for name in "ABCD":
         np.testing.assert_allclose(first[name].q, second[name].q, rtol=0, atol=1e-8)
-        np.testing.assert_allclose(first.friction(name).work, second.friction(name).work, rtol=0, atol=1e-7)
+        np.testing.assert_allclose(first.friction(name).work, second.friction(name).work, rtol=0, atol=1e-8)

@@ -54,6 +54,10 @@ class SlidingProblem(NamedTuple):
         energy = scale * self.alone
         return jnp.sqrt(jnp.where(energy > 0, energy, 1.0))
 
+    def acceleration(self, force: Float[Array, "r *lanes"]) -> Float[Array, "r *lanes"]:
+        """Of sliding, with these friction forces."""
+        return self.free + jnp.sum(self.W * force[None], 1)
+
     @property
     def _own(self) -> Float[Array, "r *lanes"]:
         return jnp.sum(self.W * wide(np.eye(self.W.shape[0]), self.W.ndim - 2), 1)
@@ -197,7 +201,7 @@ def decided(
     def wrong(slide: Array) -> tuple[Array, Array]:
         now = friction.forces(problem, closed, slide)
         small = _EDGE * (jnp.max(jnp.abs(now.force)) + jnp.max(jnp.abs(now.normal)))
-        onward = (problem.free + jnp.sum(problem.W * now.force, 1)) / problem.mobility
+        onward = problem.acceleration(now.force) / problem.mobility
         beyond, against = now.margin < jnp.where(at_limit, small, -small), slide * onward < -small
         off = still & closed & problem.movable & jnp.where(slide == 0, beyond, against)
         return off, now.force

@@ -210,6 +210,7 @@ def _with_friction(plant: Plant, now: Instant, t: Array, mode: Mode, made: Reset
     fired = np.arange(r).reshape(-1, *(1,) * t.ndim) == guard - PER_CONTACT * c
     assert now.sliding is not None
     slow = jnp.abs(now.sliding.speed) <= _SLOW * now.sliding.fast(now.scale)
+    # at its limit is what slid, or stood there, and what has just reached it; not what has just stopped
     slid = plant.closed(mode) & (mode.slide != 0)
     slide = decide_friction(
         plant, t, now.frame.q, made.v, now.frame, made.mode, fired & (slow | ~slid), slid ^ fired, event

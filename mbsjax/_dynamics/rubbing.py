@@ -40,7 +40,7 @@ def friction_of(plant: Plant, now: Instant, mode: Mode) -> Rubbing:
     sizes, closed, problem = plant.friction.sizes, plant.closed(mode), now.sliding
     force, load = now.friction.force / sizes, jnp.where(closed, now.friction.normal / sizes, 0.0)
     # of several that hold the same, one may be at its limit; it sticks as long as the others do
-    onward = problem.free + jnp.sum(problem.W * now.friction.force, 1)
+    onward = problem.acceleration(now.friction.force)
     rests = (jnp.abs(problem.speed) <= STILL * problem.fast(now.scale)) & (
         jnp.abs(onward) <= 1e-8 * now.scale * problem.alone
     )
