@@ -87,6 +87,7 @@ from ._model.joint.screw import Cylindrical as Cylindrical, Screw as Screw
 from ._model.joint.spherical import Free as Free, Spherical as Spherical
 from ._model.joint.universal import Universal as Universal
 from ._model.mechanism import Mechanism as Mechanism
+from ._model.play import Play as Play
 from ._model.profile.base import (
     AbstractCurve as AbstractCurve,
     AbstractElement as AbstractElement,

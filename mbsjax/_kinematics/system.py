@@ -365,8 +365,7 @@ def _system(mech: Mechanism) -> System:
     contacts = tuple(contact_geometry(c, *mech.profiles(c), group) for c in mech.contacts)
     plan = layout(mech, contacts)
     joints = [mech.joints[j] for j in plan.order]
-    X_A = [j.placed(j.frame_a, plan.group) for j in joints]
-    X_B = [j.placed(j.frame_b, plan.group) for j in joints]
+    X_A, X_B = (list(X) for X in zip(*(j.seats(plan.group) for j in joints)))
     tree = list(zip(plan.backwards, X_A, X_B, strict=False))
     inlet = plan.group.stack([b if back else a for back, a, b in tree])
     outlet = plan.group.stack([a if back else b for back, a, b in tree])

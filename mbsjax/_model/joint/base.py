@@ -10,7 +10,13 @@ from jaxtyping import Array, Float
 
 from ... import frames
 from ..._numerics.groups import SE2, SE3, AbstractPose
+from ..._programs.custom_types import Matrix4
 from ..._programs.reprs import by_fields
+from ...frames import PlanarFrame
+from ..play import Play
+
+
+Pose = PlanarFrame | Matrix4
 
 
 class AbstractPair(eqx.Module):
@@ -48,6 +54,15 @@ class AbstractPair(eqx.Module):
     @abc.abstractmethod
     def retract(self, q: Float[Array, " nq"], d: Float[Array, " nv"]) -> Float[Array, " nq"]:
         """The stored numbers after a move by `d` in the freedoms."""
+
+    @property
+    def play_places(self) -> int:
+        """How many numbers say where the pair lies in its play; none where it cannot have any."""
+        return 0
+
+    def displacement(self, play: Play) -> tuple[Pose | None, Pose | None]:
+        """D and E, where play makes phi(q) to D phi(q) E; None for the identity. Of a planar pair, in its plane."""
+        raise NotImplementedError
 
     __repr__ = by_fields
 

@@ -11,6 +11,7 @@ from ..._numerics.groups import SE2
 from ..._programs.custom_types import Number, Numbers
 from ..._programs.precision import as_float, is_concrete
 from ...frames import PlanarFrame
+from ..play import Play
 from .base import KEEP, AbstractPlanarPair
 from .joint import Frame, Joint
 
@@ -24,6 +25,14 @@ class GearPair(AbstractPlanarPair):
 
     def planar(self, q: Float[Array, "2"]) -> SE2:
         return _rolled(q[0], q[1], self.ratio)
+
+    @property
+    def play_places(self) -> int:
+        return 1
+
+    def displacement(self, play: Play) -> tuple[None, PlanarFrame]:
+        (turn,) = play.size * play.lies
+        return None, PlanarFrame(0 * turn, 0 * turn, turn)
 
 
 class RollingPair(AbstractPlanarPair):
@@ -66,6 +75,7 @@ def Gear(
     radii: Numbers | None = None,
     internal: bool = False,
     start: Numbers | None = None,
+    play: Number | Play | None = None,
 ) -> Joint:
     """Gears that mesh, their center distance held by other joints: roll and distance.
 
@@ -73,6 +83,7 @@ def Gear(
     where it is zero, the x axes of both frames lie along it. Wheel b then turns by
     (1 + ratio) roll, ratio = R_a / R_b, negative for an internal pair. Haug's gear set (3.4.2,
     3.4.6): one equation, with theta_i = angle of frame_a and theta_j = angle of frame_b + pi.
+    `play`: the backlash, half of the angle that wheel b can turn while wheel a stands, or a [`mbsjax.Play`][].
 
     !!! Example
 
@@ -87,12 +98,12 @@ def Gear(
     else:
         ratio = _nonzero(ratio, f"the ratio of gear {name!r}") * (-1 if internal else 1)
         distance = jnp.ones_like(ratio)
-    joint = Joint(name, body_a, body_b, GearPair(ratio), frame_a, frame_b, start=start)
+    joint = Joint(name, body_a, body_b, GearPair(ratio), frame_a, frame_b, start=start, play=play)
     if start is not None and not (is_concrete(joint.start) and joint.start[0] == 0):
         return joint
     # the distance alone is no estimate: other joints hold it
     begin = jnp.stack([0 * distance, distance]) if start is None else joint.start
-    joint = Joint(name, body_a, body_b, GearPair(ratio), frame_a, frame_b)
+    joint = Joint(name, body_a, body_b, GearPair(ratio), frame_a, frame_b, play=play)
     return eqx.tree_at(lambda j: j.start, joint, begin)
 
 

@@ -8,12 +8,13 @@ from jaxtyping import Array, Float
 
 from ... import frames
 from ..._numerics.groups import SE2, SE3, AbstractPose
-from ..._programs.custom_types import Given, Matrix4, Numbers
+from ..._programs.custom_types import Given, Matrix4, Number, Numbers
 from ..._programs.precision import as_float, is_concrete, numpy_of
 from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
 from ..friction import AbstractFriction
-from .base import AbstractPair, AbstractPlanarPair
+from ..play import Play, joint_play
+from .base import AbstractPair, AbstractPlanarPair, Pose
 
 
 Frame = Given[Numbers | PlanarFrame | None]
@@ -34,7 +35,8 @@ class Joint(eqx.Module):
 
     `axis` turns frames given as points: it is the direction of the joint's axis in both
     bodies. `start` is the estimate of the joint's coordinates that assembly begins from: what is given weighs, joints
-    without a start follow. `friction` is that of the joint, a [`mbsjax.JointFriction`][] or a [`mbsjax.DryTorque`][].
+    without a start follow. `friction` is that of the joint, a [`mbsjax.JointFriction`][] or a [`mbsjax.DryTorque`][];
+    `play` how loose it is, a [`mbsjax.Play`][].
     """
 
     name: str = eqx.field(static=True)
@@ -45,6 +47,7 @@ class Joint(eqx.Module):
     frame_b: PlanarFrame | Matrix4
     start: Float[Array, " nq"]
     friction: AbstractFriction | None
+    play: Play | None
     given: bool = eqx.field(static=True)  # whether the start was
 
     def __init__(
@@ -59,6 +62,7 @@ class Joint(eqx.Module):
         axis: Numbers | None = None,
         start: Numbers | None = None,
         friction: AbstractFriction | None = None,
+        play: Number | Play | None = None,
     ):
         check_name(name, "a joint")
         if body_a == body_b:
@@ -72,6 +76,7 @@ class Joint(eqx.Module):
         if start.shape != (len(pair.rest),):
             raise ValueError(f"start of joint {name!r} must hold {len(pair.rest)} number(s), got shape {start.shape}")
         self.start, self.friction = start, friction
+        self.play = joint_play(play, name, places=pair.play_places)
 
     @property
     def planar(self) -> bool:
@@ -102,7 +107,7 @@ class Joint(eqx.Module):
             >>> mbs.Prismatic("P", "ground", "slider").interlink(0.5)[:3, 3].tolist()
             [0.5, 0.0, 0.0]
         """
-        X_A, X_B = (self.placed(f, SE3).matrix() for f in (self.frame_a, self.frame_b))
+        X_A, X_B = (X.matrix() for X in self.seats(SE3))
         return frames.compose(X_A, self.phi(q), frames.inverse(X_B))
 
     def placed(self, frame: PlanarFrame | Matrix4, group: type[AbstractPose]) -> AbstractPose:
@@ -113,6 +118,26 @@ class Joint(eqx.Module):
             lift = self.pair.lift if isinstance(self.pair, AbstractPlanarPair) else jnp.eye(4)
             return SE3.of(frames.compose(frames.embed(frame), jnp.asarray(lift)))
         return SE3.of(frame)
+
+    def seats(self, group: type[AbstractPose]) -> tuple[AbstractPose, AbstractPose]:
+        """Both frames in the algebra of the mechanism, as far off as the play has it."""
+        X_A, X_B = (self.placed(frame, group) for frame in (self.frame_a, self.frame_b))
+        if self.play is None:
+            return X_A, X_B
+        D, E = self.pair.displacement(self.play)
+        return X_A if D is None else X_A @ self._moved(D, group), (
+            X_B if E is None else X_B @ self._moved(E, group).inverse()
+        )
+
+    def _moved(self, D: Pose, group: type[AbstractPose]) -> AbstractPose:
+        """A displacement between the frames of the pair."""
+        if not isinstance(D, PlanarFrame):
+            return SE3.of(D)
+        if group is SE2:
+            return SE2.of(D)
+        assert isinstance(self.pair, AbstractPlanarPair)
+        lift = jnp.asarray(self.pair.lift)
+        return SE3.of(frames.compose(lift.T, frames.embed(D), lift))
 
     __repr__ = by_fields
 

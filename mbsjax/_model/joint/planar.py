@@ -4,8 +4,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._numerics.groups import SE2
-from ..._programs.custom_types import Numbers
+from ..._programs.custom_types import Number, Numbers
 from ...frames import PlanarFrame
+from ..play import Play
 from .base import KEEP, AbstractPlanarPair
 from .joint import Frame, Joint
 
@@ -26,6 +27,14 @@ class PinSlotPair(AbstractPlanarPair):
 
     def planar(self, q: Float[Array, "2"]) -> SE2:
         return SE2.of(PlanarFrame(q[1], 0 * q[0], q[0]))
+
+    @property
+    def play_places(self) -> int:
+        return 1
+
+    def displacement(self, play: Play) -> tuple[PlanarFrame, None]:
+        (y,) = play.size * play.lies
+        return PlanarFrame(0 * y, y, 0 * y), None
 
 
 def Planar(
@@ -53,15 +62,17 @@ def PinSlot(
     *,
     axis: Numbers | None = None,
     start: Numbers | None = None,
+    play: Number | Play | None = None,
 ) -> Joint:
     """A pin of `body_b` in a straight slot of `body_a` along x: angle and travel.
 
     Haug's planar revolute-translational composite joint (3.3.17): the distance of the slot from a
     point is part of the frame. With `axis`, a direction in the plane, the slot runs along it.
+    `play`: how far the pin can go from the middle of the slot, or a [`mbsjax.Play`][].
 
     !!! Example
 
         >>> PinSlot("slot", "arm", "slider").phi((0.0, 0.7))[0, 3].item()
         0.7
     """
-    return Joint(name, body_a, body_b, PinSlotPair(), frame_a, frame_b, axis=axis, start=start)
+    return Joint(name, body_a, body_b, PinSlotPair(), frame_a, frame_b, axis=axis, start=start, play=play)

@@ -4,9 +4,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._numerics.groups import SE2
-from ..._programs.custom_types import Numbers
+from ..._programs.custom_types import Number, Numbers
 from ...frames import PlanarFrame
 from ..friction import AbstractFriction, joint_friction
+from ..play import Play
 from .base import KEEP, AbstractPlanarPair
 from .joint import Frame, Joint
 
@@ -21,6 +22,14 @@ class RevolutePair(AbstractPlanarPair):
         zero = 0 * q[0]
         return SE2.of(PlanarFrame(zero, zero, q[0]))
 
+    @property
+    def play_places(self) -> int:
+        return 2
+
+    def displacement(self, play: Play) -> tuple[PlanarFrame, None]:
+        x, y = play.size * play.lies
+        return PlanarFrame(x, y, 0 * x), None
+
 
 def Revolute(
     name: str,
@@ -32,11 +41,13 @@ def Revolute(
     axis: Numbers | None = None,
     start: Numbers | None = None,
     friction: AbstractFriction | None = None,
+    play: Number | Play | None = None,
 ) -> Joint:
     """A hinge about z: one angle, continuous over many turns (2.3.3-1).
 
     Frames, `axis` and `start` as in [`mbsjax.Joint`][]. `friction`: a [`mbsjax.JointFriction`][] with the `radius` of
-    the pin, or a [`mbsjax.DryTorque`][].
+    the pin, or a [`mbsjax.DryTorque`][]. `play`: how far the pin can go from the middle of its bore, or a
+    [`mbsjax.Play`][].
 
     !!! Example
 
@@ -44,4 +55,5 @@ def Revolute(
         [1.0, 1.0, 1.0, 1.0]
     """
     friction = joint_friction(friction, name, needs=("radius",))
-    return Joint(name, body_a, body_b, RevolutePair(), frame_a, frame_b, axis=axis, start=start, friction=friction)
+    pair = RevolutePair()
+    return Joint(name, body_a, body_b, pair, frame_a, frame_b, axis=axis, start=start, friction=friction, play=play)

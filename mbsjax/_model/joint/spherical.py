@@ -4,7 +4,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ... import frames
-from ..._programs.custom_types import Numbers
+from ..._programs.custom_types import Matrix4, Number, Numbers
+from ..play import Play
 from .base import AbstractPair
 from .joint import Frame, Joint
 
@@ -28,6 +29,13 @@ class SphericalPair(AbstractPair):
         e = frames.quaternion_product(q, frames.quaternion_exp(d))
         return e / jnp.sqrt(jnp.sum(e * e))
 
+    @property
+    def play_places(self) -> int:
+        return 3
+
+    def displacement(self, play: Play) -> tuple[Matrix4, None]:
+        return frames.translation(play.size * play.lies), None
+
 
 class FreePair(AbstractPair):
     coordinates: ClassVar[tuple[str, ...]] = ("rotation_x", "rotation_y", "rotation_z", "x", "y", "z")
@@ -49,17 +57,25 @@ class FreePair(AbstractPair):
 
 
 def Spherical(
-    name: str, body_a: str, body_b: str, frame_a: Frame = None, frame_b: Frame = None, *, start: Numbers | None = None
+    name: str,
+    body_a: str,
+    body_b: str,
+    frame_a: Frame = None,
+    frame_b: Frame = None,
+    *,
+    start: Numbers | None = None,
+    play: Number | Play | None = None,
 ) -> Joint:
     """A ball joint. It stores Euler parameters (e0, e1, e2, e3); its freedoms are rotations about
     the axes of frame k+, so that, unlike the Euler angles of (A.1-11), no position is singular.
+    `play`: how far the ball can go from the middle of its cavity, or a [`mbsjax.Play`][].
 
     !!! Example
 
         >>> Spherical("ball", "rod", "slider").phi((0.0, 1.0, 0.0, 0.0)).diagonal().tolist()
         [1.0, -1.0, -1.0, 1.0]
     """
-    return Joint(name, body_a, body_b, SphericalPair(), frame_a, frame_b, start=start)
+    return Joint(name, body_a, body_b, SphericalPair(), frame_a, frame_b, start=start, play=play)
 
 
 def Free(
