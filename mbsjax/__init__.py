@@ -162,6 +162,7 @@ from ._synthesis.tradeoff import Front as Front, levels as levels, pareto as par
 from ._tolerance.allocation import Allocation as Allocation, Cost as Cost, allocate as allocate
 from ._tolerance.campaign import Campaign as Campaign, StoreWarning as StoreWarning, campaign as campaign
 from ._tolerance.capability import Capability as Capability, Moments as Moments, capability as capability
+from ._tolerance.design_points import DesignPoint as DesignPoint, form as form
 from ._tolerance.distribution.base import AbstractDistribution as AbstractDistribution
 from ._tolerance.distribution.skewed import Beta as Beta, Rayleigh as Rayleigh, Weibull as Weibull
 from ._tolerance.distribution.symmetric import (
@@ -170,14 +171,15 @@ from ._tolerance.distribution.symmetric import (
     Truncated as Truncated,
     Uniform as Uniform,
 )
-from ._tolerance.report import Report as Report, tolerance as tolerance
-from ._tolerance.sample import (
+from ._tolerance.reliability import (
+    LimitReliability as LimitReliability,
     Rare as Rare,
-    Regression as Regression,
-    Sample as Sample,
+    Reliability as Reliability,
     importance as importance,
-    monte_carlo as monte_carlo,
+    reliability as reliability,
 )
+from ._tolerance.report import Report as Report, tolerance as tolerance
+from ._tolerance.sample import Regression as Regression, Sample as Sample, monte_carlo as monte_carlo
 from ._tolerance.study import Study as Study
 from ._tolerance.tally import Tally as Tally
 from ._tolerance.taylor import (
@@ -186,12 +188,7 @@ from ._tolerance.taylor import (
     first_order as first_order,
     second_order as second_order,
 )
-from ._tolerance.worst_case import (
-    DesignPoint as DesignPoint,
-    WorstCase as WorstCase,
-    form as form,
-    worst_case as worst_case,
-)
+from ._tolerance.worst_case import WorstCase as WorstCase, worst_case as worst_case
 from .frames import PlanarFrame as PlanarFrame, at as at
 
 

@@ -10,9 +10,9 @@ from jax.scipy.special import log_ndtr, logsumexp
 from jaxtyping import Array
 
 from .._tolerance.allocation import Cost, check_costs
+from .._tolerance.design_points import DesignPoint, form
 from .._tolerance.evaluate import linearized
 from .._tolerance.study import Study
-from .._tolerance.worst_case import DesignPoint, form
 from .goal import Minimize, Within
 from .synthesize import synthesize
 from .task import Task

@@ -12,12 +12,13 @@ import scipy
 from .._pictures.table import Table
 from .._programs.reprs import has_numbers, head
 from . import report_plots as plots
+from .design_points import DesignPoint, form
 from .evaluate import CHUNK
 from .report_page import page
 from .sample import Sample, monte_carlo
 from .study import Study
 from .taylor import FirstOrder, SecondOrder, first_order, second_order
-from .worst_case import DesignPoint, WorstCase, form, worst_case
+from .worst_case import WorstCase, worst_case
 
 
 class Report(eqx.Module):

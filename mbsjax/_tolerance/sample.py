@@ -1,4 +1,4 @@
-"""Sampling: Monte Carlo, Latin hypercubes, Sobol sequences, and importance sampling for rare rejects."""
+"""Sampling: Monte Carlo, Latin hypercubes, Sobol sequences."""
 
 import warnings
 from collections.abc import Callable
@@ -14,10 +14,9 @@ from .._programs.progress import bar
 from .._programs.reprs import brief, by_fields, has_numbers
 from .._programs.trees import lasting
 from .evaluate import CHUNK, evaluated_in_chunks, joined
-from .sampler import AbstractSampler, Random, counts, sampler
+from .sampler import AbstractSampler, counts, sampler
 from .study import Evaluation, Study
 from .tally import Tally
-from .worst_case import DesignPoint
 
 
 class Sample(eqx.Module):
@@ -150,47 +149,6 @@ class Regression(NamedTuple):
     samples: int
 
     __repr__ = by_fields
-
-
-class Rare(NamedTuple):
-    """A probability from importance sampling: its value, its standard error, and the samples it took."""
-
-    probability: float
-    error: float
-    samples: int
-
-    __repr__ = by_fields
-
-
-def importance(study: Study, point: DesignPoint, n: int, *, seed: int = 0, chunk: int = CHUNK) -> Rare:
-    """The probability of breaking a limit, from samples about the design point that [`mbsjax.form`][] found for it:
-    for rejects of a few ppm, which plain sampling would hardly meet. A sample without a value counts as a reject.
-
-    !!! Example
-
-        >>> import mbsjax as mbs
-        >>> study = mbs.Study(lambda p: p, {"a": 0.0}, {"a": mbs.Normal(sigma=1.0)}, {"a": lambda p: p["a"]},
-        ...                   limits={"a": (None, 5.0)})
-        >>> rare = mbs.importance(study, mbs.form(study)[0], 4096)
-        >>> abs(rare.probability - 2.8665e-7) < 3 * rare.error < 5e-8
-        True
-    """
-    n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
-    if not point.converged:
-        raise ValueError(f"the design point of {point.value!r} at its {point.side} limit was not found")
-    center = jnp.asarray(point.scores)
-    plan = Random(jax.random.key(seed), center)
-    k = study.columns.index(point.value)
-    total = square = 0.0
-    for index, found in evaluated_in_chunks(study, DrawnDimensions(study, plan), n, chunk):
-        y = found.values[:, k]
-        good = y >= point.limit if point.side == "lower" else y <= point.limit
-        u = np.asarray(_each(plan.scores, jnp.asarray(index)))
-        weight = np.where(good, 0.0, np.exp(-u @ point.scores + point.scores @ point.scores / 2))
-        total, square = total + weight.sum(), square + (weight**2).sum()
-    p = total / n
-    never = np.exp(-(point.beta**2) / 2) / n  # what was never met is not impossible
-    return Rare(float(p), float(max(np.sqrt(max(square / n - p**2, 0.0) / n), never)), n)
 
 
 class DrawnDimensions(eqx.Module):
