@@ -159,9 +159,10 @@ from ._synthesis.robust import Robust as Robust, robust as robust
 from ._synthesis.synthesize import Design as Design, Synthesis as Synthesis, synthesize as synthesize
 from ._synthesis.task import Task as Task
 from ._synthesis.tradeoff import Front as Front, levels as levels, pareto as pareto
-from ._tolerance.allocation import Allocation as Allocation, Cost as Cost, allocate as allocate
+from ._tolerance.allocation import Allocation as Allocation, allocate as allocate
 from ._tolerance.campaign import Campaign as Campaign, StoreWarning as StoreWarning, campaign as campaign
 from ._tolerance.capability import Capability as Capability, Moments as Moments, capability as capability
+from ._tolerance.cost import Catalogue as Catalogue, Cost as Cost
 from ._tolerance.design_points import DesignPoint as DesignPoint, form as form
 from ._tolerance.distribution.base import AbstractDistribution as AbstractDistribution
 from ._tolerance.distribution.skewed import Beta as Beta, Rayleigh as Rayleigh, Weibull as Weibull

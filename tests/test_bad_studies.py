@@ -75,7 +75,19 @@ def test_wrong_questions():
         "no measure 'x' to require a rss of": lambda: mbs.allocate(first, cost, rss={"x": 1.0}),
         "a yield below 1, got 1": lambda: mbs.allocate(first, cost, good={"y": 1.0}),
         "at least one requirement": lambda: mbs.allocate(first, cost),
-        "cost of 'a' needs a positive factor": lambda: mbs.allocate(first, {"a": mbs.Cost(0.0, -1.0)}, rss={"y": 1.0}),
+        "the factor of a cost must be positive, got -1.0": lambda: mbs.Cost(0.0, -1.0),
+        "the power of a cost must be positive, got -1": lambda: mbs.Cost(0.0, 1.0, power=-1),
+        r"0 <= lower < upper, got 0.2, 0.1": lambda: mbs.Cost(0.0, 1.0, lower=0.2, upper=0.1),
+        "a catalogue needs at least one process": lambda: mbs.Catalogue({}),
+        "the process 'saw' of a catalogue needs": lambda: mbs.Catalogue({"saw": (0.0, 1.0)}),
+        "all of them a Cost, or all of them a Catalogue": lambda: mbs.allocate(
+            mbs.first_order(study({"a": 0.1, "b": 0.1})),
+            {**cost, "b": mbs.Catalogue({"saw": (0.1, 1.0)})},
+            rss={"y": 1.0},
+        ),
+        r"'link.length\[0\]' shares its tolerance with others": lambda: mbs.allocate(
+            mbs.first_order(study({"link.length": 0.1})), {"link.length[0]": cost["a"]}, rss={"y": 1.0}
+        ),
         "needs samples: call `tolerance` with `samples`": lambda: mbs.tolerance(good).histogram("y"),
         "of the kind 'fourier' or 'spline', not 'bumpy'": lambda: mbs.deviated(mbs.disc(1.0), [0.1], kind="bumpy"),
         "needs 1 rows of offsets": lambda: mbs.deviated(mbs.disc(1.0), np.zeros((2, 3))),

@@ -271,12 +271,14 @@ def test_allocation_has_the_closed_form_of_lagrange():
     worst = mbs.allocate(first, costs, worst_case={"y": 0.2})
     np.testing.assert_allclose(list(worst.tolerances.values()), T, rtol=1e-6)
     # a bound that is in the way is named, and the others share what is left
-    bound = mbs.allocate(first, {**costs, "b": costs["b"]._replace(upper=0.03)}, worst_case={"y": 0.2})
+    bound = mbs.allocate(first, {**costs, "b": mbs.Cost(2.0, B[1], k, upper=0.03)}, worst_case={"y": 0.2})
     np.testing.assert_allclose(bound.tolerances["b"], 0.03, rtol=1e-6)
     assert set(bound.active) == {"worst case of y", "upper bound of b"}
     np.testing.assert_allclose(bound.met["worst case of y"], 0.2, rtol=1e-6)
-    none = mbs.allocate(first, {n: c._replace(lower=1.0) for n, c in costs.items()}, rss={"y": 0.2})
-    assert not none.converged and "not converged" in repr(none)
+    none = mbs.allocate(first, {n: mbs.Cost(2.0, b, k, lower=1.0) for n, b in zip(names, B)}, rss={"y": 0.2})
+    assert not none.converged and none.infeasible == ("rss of y",) and "infeasible: rss of y" in repr(none)
+    assert list(none.tolerances.values()) == pytest.approx([1.0] * 3, rel=1e-12)  # the bounds are kept
+    np.testing.assert_allclose(none.met["rss of y"], np.linalg.norm(slopes), rtol=1e-12)
 
 
 def test_allocation_for_a_yield_is_kept_by_sampling():
@@ -285,12 +287,14 @@ def test_allocation_for_a_yield_is_kept_by_sampling():
     second = mbs.second_order(study)
     found = mbs.allocate(second, {"a": mbs.Cost(0.0, 1.0), "e": mbs.Cost(0.0, 0.5)}, good={"phi": 0.999})
     assert found.converged and found.tolerances["c"] == pytest.approx(0.01)
-    np.testing.assert_allclose(found.met["yield of phi"], 0.999, rtol=1e-6)
-    limits = {"phi": (float(study.lower[0]), float(study.upper[0]))}
-    place = {"a": 27.645, "c": 11.43, "e": 50.8}
-    tight = mbs.Study(study.model, place, found.tolerances, dict(study.measures), limits=limits)
-    p, error = mbs.monte_carlo(tight, 65536, chunk=16384).tally.rejects["phi"]
-    assert abs(p - 1e-3) < 5e-4 + 3 * error  # the yield of an allocation is that of a normal distribution
+    assert "importance sampling" in found.checked["yield of phi"]
+    np.testing.assert_allclose(found.met["yield of phi"], 0.999, atol=1e-4)
+    # the limits of the clutch are planes in its dimensions, (a + c) / (e - c) at the cosines of the limits
+    x = np.random.default_rng(3).normal(size=(2_000_000, 3)) * np.array(list(found.tolerances.values())) / 3
+    a, c, e = (x + np.array([27.645, 11.43, 50.8])).T
+    phi = np.arccos((a + c) / (e - c))
+    good = np.mean((phi >= float(study.lower[0])) & (phi <= float(study.upper[0])))
+    assert abs(good - 0.999) < 1e-4  # sampling alone has an error of 2e-5
     wide = study.std[0] * 3
     assert found.tolerances["a"] < wide
 
@@ -381,7 +385,7 @@ def test_allocation_finds_the_same_from_any_start():
         study = plain(lambda p: p["a"] + p["b"], {"a": 10.0, "b": 20.0}, tolerances, limits={"y": (29.0, 31.0)})
         found = mbs.allocate(mbs.first_order(study), costs, good={"y": 0.999})
         assert found.converged and list(found.active) == ["yield of y"]
-        np.testing.assert_allclose(found.met["yield of y"], 0.999, rtol=1e-7)
+        np.testing.assert_allclose(found.met["yield of y"], 0.999, atol=7e-5)  # as samples tell it
         total.append(found.cost)
     # rejects depend on sigma alone, so that Lagrange's closed form holds with it
     sigma = 1.0 / stats.norm.isf(0.0005)

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import openturns as ot
 import pytest
 
 import mbsjax as mbs
@@ -65,9 +66,31 @@ def test_clutch_worst_case_and_reliability(clutch):
         assert points[side].converged
         np.testing.assert_allclose(points[side].beta, expected["exact_rejects"][f"{side}_beta"], rtol=1e-8)
         np.testing.assert_allclose(1e6 * points[side].probability, expected["exact_rejects"][f"{side}_dpm"], rtol=1e-7)
-        rare = mbs.importance(clutch, points[side], 16384, chunk=16384)
-        assert abs(1e6 * rare.probability - expected["exact_rejects"][f"{side}_dpm"]) < 3e6 * rare.error
-        assert rare.error < 0.03 * rare.probability  # plain sampling would need a million for that
+    rare = mbs.reliability(clutch, 16384, chunk=16384)
+    for side, found in zip(("lower", "upper"), rare.of("phi")):
+        assert found.side == side and found.trusted and found.error < 0.03 * found.probability
+        assert abs(1e6 * found.probability - expected["exact_rejects"][f"{side}_dpm"]) < 3e6 * found.error
+    both = sum(expected["exact_rejects"][f"{side}_dpm"] for side in ("lower", "upper"))
+    assert abs(1e6 * rare.reject.probability - both) < 3e6 * rare.reject.error
+
+
+def test_clutch_beside_openturns(clutch):
+    """The contact joints of the clutch against the formula of its angle, by FORM and SORM."""
+    x = ot.RandomVector(
+        ot.JointDistribution([ot.Normal(m, s) for m, s in zip(clutch.mean.tolist(), clutch.std.tolist())])
+    )
+    phi = ot.CompositeRandomVector(ot.SymbolicFunction(["a", "c", "e"], ["acos((a + c) / (e - c))"]), x)
+    found = mbs.reliability(clutch, 16384, chunk=16384).of("phi")
+    for mine, sign, limit in zip(found, (ot.Less(), ot.Greater()), (clutch.lower[0], clutch.upper[0])):
+        solver = ot.AbdoRackwitz()
+        solver.setMaximumAbsoluteError(1e-12)
+        algorithm = ot.SORM(solver, ot.ThresholdEvent(phi, sign, float(limit)), clutch.mean.tolist())
+        algorithm.run()
+        result = algorithm.getResult()
+        np.testing.assert_allclose(mine.points[0].beta, result.getHasoferReliabilityIndex(), rtol=1e-6)
+        np.testing.assert_allclose(mine.points[0].dimensions, result.getPhysicalSpaceDesignPoint(), rtol=1e-6)
+        np.testing.assert_allclose(mine.breitung, result.getEventProbabilityBreitung(), rtol=1e-4)
+        np.testing.assert_allclose(mine.hohenbichler, result.getEventProbabilityHohenbichler(), rtol=1e-4)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 from jax.scipy.special import log_ndtr, logsumexp
 from jaxtyping import Array
 
-from .._tolerance.allocation import Cost, check_costs
+from .._tolerance.cost import Cost, check_costs
 from .._tolerance.design_points import DesignPoint, form
 from .._tolerance.evaluate import linearized
 from .._tolerance.study import Study
@@ -81,7 +81,7 @@ def robust(
         (9.95, 2.0)
     """
     costs, good = dict(costs or {}), dict(good or {})
-    check_costs(costs, study.names)
+    check_costs(costs, study)
     for name, pair in nominals.items():
         if name not in study.names:
             raise ValueError(f"there is no contributor {name!r} to change; they are {', '.join(study.names)}")

@@ -153,10 +153,10 @@ def search(study: Study, limits: list[Limit], starts: Sequence[np.ndarray], max_
 
 
 class _Path:
-    """One search: each step goes to the nearest point of the limit as its linearization has it (Hasofer and Lind, Rackwitz
-    and Fiessler), with what steps have told of its curvature (sequential quadratic programming, BFGS, damped as Powell
-    has it); where steps fail, as they do at a kink, to the nearest point that all linearizations met nearby allow. A
-    step is halved where the merit, of distance and room, does not fall."""
+    """One search: each step goes to the nearest point of the limit as its linearization has it (Hasofer and Lind,
+    Rackwitz and Fiessler), with what steps have told of its curvature (sequential quadratic programming, BFGS, damped
+    as Powell has it); where steps fail, as they do at a kink, to the nearest point that all linearizations met nearby
+    allow. A step is halved where the merit, of distance and room, does not fall."""
 
     def __init__(self, start: np.ndarray):
         self.trial, self.u = start, start
@@ -288,7 +288,7 @@ def design_points(study: Study, limits: list[Limit], found: list[Found]) -> list
         )
         points = f.points[f.done]
         if len(points):
-            x = np.asarray(_placed(study, jnp.asarray(points))[0])
+            x = _placed(study, points)[0]
             square = np.maximum((points**2).sum(1, keepdims=True), 1e-300)
             beta = f.sign * np.linalg.norm(points, axis=1)
             every.append([made(b, u, v, u**2 / s, True) for b, u, v, s in zip(beta, points, x, square)])
@@ -309,20 +309,20 @@ def spread(d: int, count: int, seed: int) -> np.ndarray:
 def states(study: Study, limits: list[Limit], u: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How much room there is to each limit, negative on the side that is searched, and its gradient in the scores."""
     room, slopes = np.zeros(len(u)), np.zeros_like(u)
-    x, dx = _placed(study, jnp.asarray(u))
-    values, by_dimension = linearized(study, np.asarray(x))
+    x, dx = _placed(study, u)
+    values, by_dimension = linearized(study, x)
     for i, limit in enumerate(limits):
         r, at = limit.room(values[i : i + 1])
         way = -1.0 if limit.side == "upper" else 1.0
-        room[i], slopes[i] = sign[i] * r[0], sign[i] * way / limit.scale * by_dimension[i, at[0]] @ np.asarray(dx[i])
+        room[i], slopes[i] = sign[i] * r[0], sign[i] * way / limit.scale * by_dimension[i, at[0]] @ dx[i]
     return room, slopes
 
 
-def _placed(study: Study, u: Array) -> tuple[np.ndarray, np.ndarray]:
+def _placed(study: Study, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The dimensions at many scores, and their slopes: a fixed number at a time, so that it is compiled once."""
     n, size = len(u), 8
-    rows = jnp.concatenate([u, jnp.repeat(u[-1:], -n % size, 0)]).reshape(-1, size, u.shape[1])
-    parts = [[np.asarray(y) for y in _dimensions(study, part)] for part in rows]
+    rows = np.concatenate([u, np.repeat(u[-1:], -n % size, 0)]).reshape(-1, size, u.shape[1])
+    parts = [[np.asarray(y) for y in _dimensions(study, jnp.asarray(part))] for part in rows]
     x, dx = (np.concatenate(y)[:n] for y in zip(*parts))
     return x, dx
 

@@ -3,27 +3,14 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 import scipy
-from jaxtyping import Array, Float
 
-from .._programs.reprs import by_fields
 from .design_points import DesignPoint, Found, Limit, design_points, limits_of, search, spread, states
-from .evaluate import CHUNK, evaluated_in_chunks, joined
+from .evaluate import CHUNK
 from .sampler import counts
 from .study import Study
-
-
-class Rare(NamedTuple):
-    """A probability from samples: its value, its standard error, and the samples it took."""
-
-    probability: float
-    error: float
-    samples: int
-
-    __repr__ = by_fields
+from .subset import Rare, Walk, subset, values_at
 
 
 class LimitReliability(NamedTuple):
@@ -92,7 +79,9 @@ class Reliability(NamedTuple):
         return "\n".join([*lines, *(f"  {x!r}" for x in self.limits)])
 
 
-def reliability(study: Study, n: int = 8192, *, starts: int = 8, seed: int = 0, chunk: int = CHUNK) -> Reliability:
+def reliability(
+    study: Study, n: int = 8192, *, starts: int = 8, check: bool = True, seed: int = 0, chunk: int = CHUNK
+) -> Reliability:
     """How likely each limit of a study is broken, and any of them.
 
     Subset simulation (Au and Beck) walks out to each limit, wherever it is broken. From where it arrives, and from
@@ -103,8 +92,10 @@ def reliability(study: Study, n: int = 8192, *, starts: int = 8, seed: int = 0, 
     **Arguments:**
 
     - `study`: with limits; a sample without a value breaks all of them.
-    - `n`: samples of the mixture. Subset simulation takes 2048 for each step, some four steps for each factor of ten.
+    - `n`: samples of the mixture. The check takes 2048 plain samples; for limits that fewer than one in a hundred of
+        them break, it is subset simulation with four times as many for each factor of ten.
     - `starts`: of the search for design points, beside those from subset simulation.
+    - `check`: without it there is no subset simulation, and no result is `trusted`.
     - `seed`, `chunk`: as in [`mbsjax.monte_carlo`][].
 
     !!! Example
@@ -121,19 +112,27 @@ def reliability(study: Study, n: int = 8192, *, starts: int = 8, seed: int = 0, 
     """
     n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
     limits, rng, d = limits_of(study, rows="whole"), np.random.default_rng(seed), len(study.names)
-    walks = [subset(study, limit, rng, chunk) for limit in limits]
+    unchecked = Walk(Rare(np.nan, np.nan, 0), np.zeros((0, d)))
+    walks = _walks(study, limits, rng, chunk, 2048) if check else [unchecked] * len(limits)
     found = search(study, limits, [np.concatenate([spread(d, starts, seed), _apart(w.arrived, starts)]) for w in walks])
     sampled = mixed(study, limits, [_centers(*x) for x in zip(found, walks)], n, rng, chunk)
-    doubtful = [k for k, (s, w) in enumerate(zip(sampled, walks)) if not _agree(s, w.estimate)]
+    doubtful = [k for k, (s, w) in enumerate(zip(sampled, walks)) if check and not _agree(s, w.estimate)]
     if doubtful:  # once more, with more of everything
-        for k in doubtful:
-            walks[k] = subset(study, limits[k], rng, chunk, n=8192)
-            (again,) = search(study, [limits[k]], [np.concatenate([found[k].points, _apart(walks[k].arrived, 32)])])
-            found[k] = again
+        again = _walks(study, [limits[k] for k in doubtful], rng, chunk, 8192)
+        for k, walk in zip(doubtful, again):
+            starts_here = np.concatenate([found[k].points, _apart(walk.arrived, 32)])
+            (found[k],), walks[k] = search(study, [limits[k]], [starts_here]), walk
         sampled = mixed(study, limits, [_centers(*x) for x in zip(found, walks)], n, rng, chunk)
     points = design_points(study, limits, found)
     told = tuple(_told(study, *x) for x in zip(limits, found, points, sampled, [w.estimate for w in walks]))
     return Reliability(study, told, _any(told, sampled[-1]))
+
+
+def _walks(study: Study, limits: list[Limit], rng: np.random.Generator, chunk: int, n: int) -> list[Walk]:
+    """Subset simulation out to each limit, from the same plain samples."""
+    u = rng.normal(size=(n, len(study.names)))
+    values = values_at(study, u, chunk) if limits else u
+    return [subset(study, limit, u, values, rng, chunk) for limit in limits]
 
 
 def _agree(sampled: Rare, walk: Rare) -> bool:
@@ -141,14 +140,12 @@ def _agree(sampled: Rare, walk: Rare) -> bool:
 
 
 def _any(told: Sequence[LimitReliability], sampled: Rare) -> Rare:
-    """Rejects of all limits together, of which some may have been found otherwise than by importance sampling."""
-    if sampled.probability == 0:
-        return Rare(0.0, max((x.error for x in told), default=sampled.error), sampled.samples)
-    p, square = sampled.probability, sampled.error**2
-    for x in told:
-        if x.method == "subset simulation":
-            p, square = p + max(x.probability - x.importance.probability, 0.0), square + x.error**2
-    return Rare(min(p, 1.0), float(np.sqrt(square)), sampled.samples)
+    """Rejects of all limits together: from importance sampling; where it does not do for one of the limits, their sum,
+    which is not less."""
+    if all(x.method == "importance sampling" for x in told):
+        return sampled
+    error = float(np.linalg.norm([x.error for x in told]))
+    return Rare(min(sum(x.probability for x in told), 1.0), error, sampled.samples)
 
 
 def importance(
@@ -181,85 +178,6 @@ def importance(
     (limit,) = [x for x in limits_of(study, rows="each") if (x.name, x.side) == (first.value, first.side)]
     centers = np.stack([p.scores for p in points])
     return mixed(study, [limit], [centers], n, np.random.default_rng(seed), chunk)[0]
-
-
-class _Scores(eqx.Module):
-    """The dimensions at given scores, by their numbers."""
-
-    study: Study
-    u: Float[Array, "n d"]
-
-    def __call__(self, index: Array) -> Array:
-        return self.study.dimensions(self.u[index])
-
-
-def _values(study: Study, u: np.ndarray, chunk: int) -> np.ndarray:
-    """Values at given scores."""
-    padded = np.concatenate([u, np.zeros((-len(u) % chunk, u.shape[1]))])
-    parts = [found for _, found in evaluated_in_chunks(study, _Scores(study, jnp.asarray(padded)), len(u), chunk)]
-    return joined(parts).values
-
-
-class Walk(NamedTuple):
-    """What subset simulation found: the probability, and the scores it arrived at beyond the limit."""
-
-    estimate: Rare
-    arrived: np.ndarray
-
-
-def subset(
-    study: Study, limit: Limit, rng: np.random.Generator, chunk: int, *, n: int = 2048, moves: int = 4, groups: int = 8
-) -> Walk:
-    """Subset simulation: of samples, the tenth with least room goes on, moved about (Papaioannou's conditional
-    sampling) while staying there; and so on, until the limit is broken by a tenth. The standard error comes from the
-    spread between groups, which share levels but no samples."""
-    d = len(study.names)
-    size = n // groups
-    room = lambda u: np.nan_to_num(limit.room(_values(study, u, chunk))[0], nan=-np.inf)
-    u = rng.normal(size=(n, d))
-    r, taken = room(u), n
-    log_p, spread, last = np.zeros(groups), 0.6, np.inf
-    for _ in range(40):
-        level = max(float(np.quantile(r, 0.1)), 0.0)
-        inside = (r <= level) if level > 0 else (r < 0)
-        part = inside.reshape(groups, size).mean(1)
-        if level > 0 and not level < last * (1 - 1e-9):  # it gets no further
-            return Walk(Rare(0.0, 0.0, taken), u[:0])
-        with np.errstate(divide="ignore"):
-            log_p = log_p + np.log(part)
-        if level == 0:
-            break
-        last = level
-        u, r = _resampled(u.reshape(groups, size, d), r.reshape(groups, size), inside.reshape(groups, size), rng)
-        for _ in range(moves):
-            rho = np.sqrt(1 - spread**2)
-            trial = rho * u + spread * rng.normal(size=u.shape)
-            found = room(trial)
-            accepted = found <= level
-            u, r = np.where(accepted[:, None], trial, u), np.where(accepted, found, r)
-            spread = float(np.clip(spread * np.exp(accepted.mean() - 0.44), 0.05, 1.0))
-            taken += n
-    else:
-        return Walk(Rare(0.0, 0.0, taken), u[:0])
-    each = np.exp(log_p)
-    p = float(each.mean())
-    error = float(each.std(ddof=1) / np.sqrt(groups)) if taken > n else float(np.sqrt(p * (1 - p) / n))
-    return Walk(Rare(p, max(error, 1e-300), taken), u[r < 0])
-
-
-def _resampled(
-    u: np.ndarray, r: np.ndarray, inside: np.ndarray, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """As many samples as before from those inside, of each group its own; a group that has none takes from all."""
-    every = np.argwhere(inside)
-    rows = []
-    for g in range(len(u)):
-        own = every[every[:, 0] == g]
-        own = own if len(own) else every
-        count = u.shape[1]
-        rows.append(own[rng.permutation(np.resize(rng.permutation(len(own)), count))])
-    at = np.concatenate(rows)
-    return u[at[:, 0], at[:, 1]], r[at[:, 0], at[:, 1]]
 
 
 def _apart(u: np.ndarray, count: int) -> np.ndarray:
@@ -295,10 +213,11 @@ def mixed(
     d = len(study.names)
     every = np.concatenate([np.zeros((1, d)), *centers])
     weight = np.concatenate([[1.0], *(np.full(len(c), 4.0 / max(len(c), 1)) for c in centers)])
-    size = np.maximum(np.round(n * weight / weight.sum()).astype(int), 2)
+    size = np.maximum((n * weight / weight.sum()).astype(int), 2)
+    size[0] = max(size[0] + n - size.sum(), 2)
     part = np.repeat(np.arange(len(every)), size)
     u = every[part] + rng.normal(size=(len(part), d))
-    values = _values(study, u, chunk)
+    values = values_at(study, u, chunk)
     # log of q / phi, where q is the mixture
     odds = scipy.special.logsumexp(u @ every.T - (every**2).sum(1) / 2, b=size / size.sum(), axis=1)
     broken = np.stack([limit.broken(values) for limit in limits] + [_out(limits, values)], 1)
@@ -330,8 +249,10 @@ def _told(
     sums = np.sum(curved, 0) if curved and found.sign > 0 else (np.nan, np.nan)
     method, trusted = "importance sampling", True
     p, error = sampled.probability, sampled.error
-    if not found.reached and walk.probability == 0 and found.sign > 0:
+    if not found.reached and not walk.probability > 0 and found.sign > 0:
         p, error, method, why = 0.0, 0.0, "search", "the limit is out of reach"
+    elif np.isnan(walk.probability):
+        trusted, why = False, "it was not checked"
     elif walk.probability == 0 and p > 0:
         trusted, why = p > 1e-30, "too far out for subset simulation, which would check it"
     elif _agree(sampled, walk) and sampled.error > 2 * walk.error:

@@ -1,0 +1,95 @@
+"""What tolerances cost: a formula, or a catalogue of processes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+
+from .._programs.reprs import by_fields
+from .study import Study
+
+
+class Cost(eqx.Module):
+    """What a tolerance +-T costs: fixed + factor / T^power. T stays between `lower` and `upper`.
+
+    !!! Example
+
+        >>> Cost(1.0, 0.5, power=2.0).of(0.5)
+        3.0
+    """
+
+    fixed: float
+    factor: float
+    power: float
+    lower: float
+    upper: float
+
+    def __init__(
+        self,
+        fixed: float | int,
+        factor: float | int,
+        power: float | int = 1.0,
+        lower: float | int = 0.0,
+        upper: float | int = float("inf"),
+    ):
+        self.fixed, self.factor, self.power = float(fixed), float(factor), float(power)
+        self.lower, self.upper = float(lower), float(upper)
+        for name in ("factor", "power"):
+            if not (getattr(self, name) > 0 and np.isfinite(getattr(self, name))):
+                raise ValueError(f"the {name} of a cost must be positive, got {getattr(self, name)!r}")
+        if not np.isfinite(fixed):
+            raise ValueError(f"the fixed part of a cost must be a number, got {fixed!r}")
+        if not 0 <= lower < upper:
+            raise ValueError(f"the bounds of a cost must have 0 <= lower < upper, got {lower!r}, {upper!r}")
+
+    def of(self, T: Any) -> Any:
+        return self.fixed + self.factor / T**self.power
+
+    __repr__ = by_fields
+
+
+class Catalogue(eqx.Module):
+    """The processes that a dimension can be made by: by name, the tolerance +-T that each of them holds, and what it
+    costs.
+
+    !!! Example
+
+        >>> Catalogue({"turned": (0.1, 2.0), "ground": (0.02, 5.0)}).of("ground")
+        5.0
+    """
+
+    names: tuple[str, ...] = eqx.field(static=True)
+    tolerances: tuple[float, ...]
+    costs: tuple[float, ...]
+
+    def __init__(self, processes: Mapping[str, tuple[float, float]]):
+        if not processes:
+            raise ValueError("a catalogue needs at least one process")
+        for name, pair in processes.items():
+            if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and pair[0] > 0 and np.isfinite(pair).all()):
+                raise ValueError(f"the process {name!r} of a catalogue needs (tolerance > 0, cost), got {pair!r}")
+        self.names = tuple(processes)
+        self.tolerances, self.costs = (tuple(float(x) for x in column) for column in zip(*processes.values()))
+
+    def of(self, process: str) -> float:
+        return self.costs[self.names.index(process)]
+
+    __repr__ = by_fields
+
+
+def check_costs(costs: Mapping[str, Any], study: Study, kinds: tuple[type, ...] = (Cost,)) -> None:
+    """Costs must be of contributors, and of one kind."""
+    counts = np.repeat(study.counts, study.counts)
+    for name, c in costs.items():
+        if name not in study.names:
+            raise ValueError(f"there is no contributor {name!r} to cost; they are {', '.join(study.names)}")
+        if counts[study.names.index(name)] > 1:
+            raise ValueError(
+                f"{name!r} shares its tolerance with others of its array: it cannot have a cost of its own"
+            )
+        if not isinstance(c, kinds):
+            wanted = " or a ".join(k.__name__ for k in kinds)
+            raise ValueError(f"the cost of {name!r} must be a {wanted}, got {c!r}")
+    if len({type(c) for c in costs.values()}) > 1:
+        raise ValueError("costs must be all of them a Cost, or all of them a Catalogue")
