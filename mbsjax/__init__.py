@@ -170,6 +170,7 @@ from ._tolerance.distribution.symmetric import (
     Truncated as Truncated,
     Uniform as Uniform,
 )
+from ._tolerance.distribution.zone import Position as Position, ProfileZone as ProfileZone
 from ._tolerance.report import Report as Report, tolerance as tolerance
 from ._tolerance.sample import (
     Rare as Rare,
