@@ -179,6 +179,7 @@ from ._tolerance.sample import (
     importance as importance,
     monte_carlo as monte_carlo,
 )
+from ._tolerance.sobol import SobolIndices as SobolIndices, sobol_indices as sobol_indices
 from ._tolerance.study import Study as Study
 from ._tolerance.tally import Tally as Tally
 from ._tolerance.taylor import (

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import scipy
 from jaxtyping import Array, Float
 
 from .distribution.base import AbstractDistribution
@@ -47,6 +48,25 @@ def mixing(
     L = np.zeros_like(R)
     L[np.ix_(own, own)] = _cholesky(R[np.ix_(own, own)])
     return jnp.asarray(L[first])
+
+
+def groups(
+    distributions: Sequence[AbstractDistribution], choice: Choice, mixing: Float[Array, "d d"]
+) -> dict[str, tuple[int, ...]]:
+    """The numbers that vary together, by name: zones, lots, and what is correlated; each of the others by itself."""
+    linked = np.asarray(mixing) @ np.asarray(mixing).T != 0
+    key_of = np.repeat(np.arange(len(choice.keys)), choice.counts)
+    zones = np.array([d.zone for d in distributions])
+    linked |= zones[key_of] & (key_of[:, None] == key_of)
+    count, number = scipy.sparse.csgraph.connected_components(scipy.sparse.csr_array(linked), directed=False)
+    found = {}
+    for k in range(count):
+        members = np.flatnonzero(number == k)
+        own = np.bincount(key_of[members], minlength=len(choice.keys))
+        whole = [own[key_of[i]] == choice.counts[key_of[i]] > 1 for i in members]
+        parts = [choice.keys[key_of[i]] if w else choice.names[i] for i, w in zip(members, whole)]
+        found[", ".join(dict.fromkeys(parts))] = tuple(members.tolist())
+    return found
 
 
 def check_sizes(distributions: Sequence[AbstractDistribution], keys: Iterable[str], names: tuple[str, ...]) -> None:

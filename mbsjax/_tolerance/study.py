@@ -15,7 +15,7 @@ from .._programs.reprs import by_fields, has_numbers, head
 from .._programs.trees import as_function, once, without_unused
 from .distribution.base import AbstractDistribution
 from .distribution.symmetric import Normal
-from .mixing import check_sizes, mixing
+from .mixing import check_sizes, groups, mixing
 from .parameters import Choice, labels, picks
 
 
@@ -141,6 +141,11 @@ class Study(eqx.Module):
     def counts(self) -> tuple[int, ...]:
         """How many numbers each contributor has."""
         return self.choice.counts
+
+    @property
+    def groups(self) -> dict[str, tuple[int, ...]]:
+        """Which numbers vary together, by name: zones, lots, correlated dimensions; each of the others by itself."""
+        return groups(self.distributions, self.choice, self.mixing)
 
     @property
     def nominal(self) -> Float[Array, " d"]:

@@ -75,6 +75,11 @@ class AbstractDistribution(eqx.Module):
         return ()
 
     @property
+    def zone(self) -> bool:
+        """Whether all numbers of a dimension are one zone of a drawing, and so one contributor."""
+        return False
+
+    @property
     def together(self) -> int | None:
         """How many numbers are spread together, if it is a zone for several; None if each is spread by itself."""
         return None

@@ -91,6 +91,10 @@ class Position(AbstractDistribution):
         return (self.kind,) if self.size is None else (self.kind, self.size, self.feature)
 
     @property
+    def zone(self) -> bool:
+        return True
+
+    @property
     def together(self) -> int:
         return 2
 
@@ -207,6 +211,10 @@ class ProfileZone(AbstractDistribution):
     @property
     def parameters(self) -> tuple[float | str, ...]:
         return (self.kind, self.correlation) if self.closed else (self.kind, self.correlation, "open")
+
+    @property
+    def zone(self) -> bool:
+        return True
 
     def unit(self, z: Array) -> Array:
         return self.place.unit(z)
