@@ -112,7 +112,9 @@ def test_wrong_questions():
         "at least one requirement": lambda: mbs.allocate(first, cost),
         "cost of 'a' needs a positive factor": lambda: mbs.allocate(first, {"a": mbs.Cost(0.0, -1.0)}, rss={"y": 1.0}),
         "needs samples: call `tolerance` with `samples`": lambda: mbs.tolerance(good).histogram("y"),
-        "of the kind 'fourier' or 'spline', not 'bumpy'": lambda: mbs.deviated(mbs.disc(1.0), [0.1], kind="bumpy"),
+        "of the kind 'fourier', 'spline', 'through', not 'bumpy'": lambda: mbs.deviated(
+            mbs.disc(1.0), [0.1], kind="bumpy"
+        ),
         "needs 1 rows of offsets": lambda: mbs.deviated(mbs.disc(1.0), np.zeros((2, 3))),
     }
     for message, ask in wrong.items():

@@ -180,3 +180,44 @@ def test_zones_are_trees_of_numbers():
     wider = study.moved(study.nominal + 1, 2 * jnp.ones(2))
     np.testing.assert_allclose(wider.dimensions(z), 2.0 + 0.1 * z, rtol=1e-12)
     np.testing.assert_allclose(jax.vmap(lambda r: mbs.Position(r, kind="rim").std)(jnp.array([0.2])), 0.1 / 2**0.5)
+
+
+def test_profile_zone_is_a_smooth_curve_between_its_limits():
+    """Its scores have the correlation of a Gaussian kernel across a circle; the mean deviation its variance."""
+    n, length = 12, 2.0
+    zone = mbs.ProfileZone(0.06, kind="uniform", correlation=length)
+    k = np.arange(n)
+    across = n / np.pi * np.sin(np.pi * np.abs(k[:, None] - k) / n)
+    R = np.exp(-(across**2) / (2 * length**2))
+    study = plain(lambda p: p["rim"].mean() + p["a"], {"rim": jnp.zeros(n), "a": 0.0}, {"rim": zone, "a": 0.01})
+    L = np.asarray(study.mixing)
+    np.testing.assert_allclose((L @ L.T)[:n, :n], R, atol=1e-9)
+    of_uniform = 6 / np.pi * np.arcsin(R / 2)  # Pearson's
+    first = mbs.first_order(study)
+    variance = 0.03**2 / 3 * of_uniform.mean() + (0.01 / 3) ** 2
+    np.testing.assert_allclose(first.std[0] ** 2, variance, rtol=1e-9)
+    np.testing.assert_allclose(first.worst_case, 0.03 + 0.01, rtol=1e-12)
+    x = mbs.monte_carlo(study, 4096).dimensions(np.arange(4096))[:, :n]
+    assert np.abs(x).max() <= 0.03 and stats.kstest(x[:, 3], stats.uniform(-0.03, 0.06).cdf).pvalue > 1e-3
+    np.testing.assert_allclose(np.corrcoef(x.T), of_uniform, atol=5 / 4096**0.5)
+    for closed, end in ((True, R[0, 1]), (False, np.exp(-((n - 1) ** 2) / (2 * length**2)))):
+        apart = mbs.ProfileZone(0.06, correlation=length, closed=closed).score_correlation(n)
+        np.testing.assert_allclose(apart[0, -1], end, rtol=1e-12)
+    np.testing.assert_array_equal(mbs.ProfileZone(0.06).score_correlation(n), np.eye(n))
+    one_sided = mbs.ProfileZone((0.0, 0.06), shift=0.01)
+    np.testing.assert_allclose([float(one_sided.mean), float(one_sided.std)], [0.04, 0.02 / 3], rtol=1e-12)
+
+
+def test_rim_goes_through_the_deviations_of_its_zone():
+    """Of a disc the radius at each place; the lift of a knife edge on it has the zone's standard deviation."""
+    n = 12
+    heights = np.random.default_rng(0).normal(size=n) * 0.02
+    rim = mbs.deviated(mbs.disc(10.0), heights, kind="through")
+    radius = jax.vmap(lambda q: jnp.linalg.norm(rim(q).position))
+    np.testing.assert_allclose(radius(jnp.arange(n) / n), 10 + heights, rtol=1e-12)
+    even = mbs.deviated(mbs.disc(10.0), np.full(n, 0.02), kind="through")
+    np.testing.assert_allclose([jnp.linalg.norm(even(q).position) for q in (0.0, 0.03, 0.31)], 10.02, rtol=1e-12)
+    chain = mbs.Profile.chain([mbs.Line((0.0, 0.0), (9.0, 0.0))], closed=False)
+    bent = mbs.deviated(chain, [heights[:6]], kind="through")
+    there = [float(-bent.elements[0]((j + 2) / 9).position[1]) for j in range(6)]
+    np.testing.assert_allclose(there, heights[:6], atol=1e-12)

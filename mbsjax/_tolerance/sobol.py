@@ -63,7 +63,7 @@ def sobol_indices(study: Study, n: int, *, seed: int = 0, chunk: int = CHUNK) ->
         >>> unit = mbs.Normal(sigma=1.0)
         >>> study = mbs.Study(lambda p: p, {"a": 1.0, "b": 1.0}, {"a": unit, "b": unit},
         ...                   {"y": lambda p: p["a"] * p["b"]})
-        >>> found = mbs.sobol_indices(study, 4096)
+        >>> found = mbs.sobol_indices(study, 16384)
         >>> found.contributors, found.first.round(2).tolist(), found.total.round(2).tolist()
         (('a', 'b'), [[0.33, 0.33]], [[0.67, 0.67]])
     """
@@ -84,7 +84,8 @@ def sobol_indices(study: Study, n: int, *, seed: int = 0, chunk: int = CHUNK) ->
     left_out = np.stack([_indices(within.sum(0) - x) for x in within])
     spread = np.sqrt((plan.groups - 1) * np.mean((left_out - left_out.mean(0)) ** 2, 0))
     errors = spread if plan.groups > 1 else np.full_like(spread, np.nan)
-    return SobolIndices(tuple(groups), *_indices(within.sum(0)), *errors, n - fine.sum(0), n)
+    first, total = _indices(within.sum(0))
+    return SobolIndices(tuple(groups), first, total, errors[0], errors[1], n - fine.sum(0), n)
 
 
 def _sums(values: np.ndarray, fine: np.ndarray) -> np.ndarray:
