@@ -65,6 +65,9 @@ WRONG = {
     "the measure 'none' must give a number or a row": lambda: study(measures={"none": lambda p: jnp.zeros(0)}),
     r"two measures have a value 'y\[0\]'": lambda: study(measures={"y": lambda p: jnp.ones(2), "y[0]": lambda p: 1.0}),
     "no dimension 'z' to be correlated; they are a": lambda: study(correlation={("a", "z"): 0.5}),
+    "the correlation of 'a' and 'b' must be a number, got nan": lambda: study(
+        {"a": 0.1, "b": 0.1}, correlation={("a", "b"): np.nan}
+    ),
     "cannot be correlated with itself": lambda: study(correlation={("a", "a"): 0.5}),
     "not positive semi-definite: its smallest eigenvalue is -0.2": lambda: study(
         {"a": 0.1, "b": 0.1}, correlation={("a", "b"): 1.2}

@@ -150,12 +150,14 @@ def _given(correlation: Any, names: tuple[str, ...]) -> Iterable[tuple[int, int,
             i, j = (names.index(name) for name in pair)
             if i == j:
                 raise ValueError(f"the dimension {pair[0]!r} cannot be correlated with itself")
+            if not np.isfinite(float(rho)):
+                raise ValueError(f"the correlation of {pair[0]!r} and {pair[1]!r} must be a number, got {rho!r}")
             yield i, j, float(rho)
         return
     R = np.asarray(correlation, float)
     if R.shape != (len(names), len(names)):
         raise ValueError(f"the correlation of {len(names)} dimensions must be a square matrix, got {R.shape}")
-    if not (np.allclose(R, R.T) and np.allclose(np.diag(R), 1)):
+    if not (np.all(np.isfinite(R)) and np.allclose(R, R.T) and np.allclose(np.diag(R), 1)):
         raise ValueError("a correlation matrix must be symmetric, with ones on its diagonal")
     yield from ((i, j, float(R[i, j])) for i in range(len(names)) for j in range(i))
 

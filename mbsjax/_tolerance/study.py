@@ -54,7 +54,8 @@ class Study(eqx.Module):
         their normal scores. With 1 or -1 a dimension follows the other one.
     - `lots`: dimensions that come from the same part, tool or setting, by the name of the lot: `{"rods": ["a", "b"]}`.
         They have one score: all at their medians together, all at their limits together. Arrays and zones of as many
-        numbers go together number by number. A correlation given to one of a lot holds for all of it.
+        numbers go together number by number. A correlation given to one of a lot holds for all of it. Worst cases
+        know limits alone, neither correlation nor lots.
 
     !!! Example
 
