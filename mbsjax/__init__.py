@@ -172,6 +172,7 @@ from ._tolerance.distribution.symmetric import (
     Truncated as Truncated,
     Uniform as Uniform,
 )
+from ._tolerance.distribution.zone import Position as Position, ProfileZone as ProfileZone
 from ._tolerance.reliability import (
     LimitReliability as LimitReliability,
     Rare as Rare,
@@ -181,6 +182,7 @@ from ._tolerance.reliability import (
 )
 from ._tolerance.report import Report as Report, tolerance as tolerance
 from ._tolerance.sample import Regression as Regression, Sample as Sample, monte_carlo as monte_carlo
+from ._tolerance.sobol import SobolIndices as SobolIndices, sobol_indices as sobol_indices
 from ._tolerance.study import Study as Study
 from ._tolerance.tally import Tally as Tally
 from ._tolerance.taylor import (

@@ -146,3 +146,17 @@ def test_worst_cases_of_many_dimensions_are_found_and_say_how_sure_they_are():
     np.testing.assert_allclose(found.lower, [0.125 - 0.5, -0.6 * 0.5, -0.25], atol=1e-9)
     assert found.basis_upper == ("monotone", "corners", "searched")
     assert found.basis_lower == ("monotone", "corners", "corners")
+
+
+def test_worst_cases_keep_to_round_zones():
+    """The largest distance of a hole from a point lies on the circle of its position; with the bonus of a larger hole,
+    on a larger one."""
+    p = {"hole": jnp.array([3.0, 4.0]), "size": 2.0}
+    away = {"away": lambda p: jnp.hypot(*p["hole"]), "x": lambda p: p["hole"][0]}
+    study = lambda zone: mbs.Study(lambda p: p, p, {"hole": zone, "size": 0.1}, away)
+    found = mbs.worst_case(study(mbs.Position(0.2)))
+    np.testing.assert_allclose([found.lower, found.upper], [[4.9, 2.9], [5.1, 3.1]], rtol=1e-9)
+    np.testing.assert_allclose(found.at_upper[0][:2], [3.06, 4.08], rtol=1e-6)
+    found = mbs.worst_case(study(mbs.Position(0.2, mmc="size")))
+    np.testing.assert_allclose([found.lower, found.upper], [[4.8, 2.8], [5.2, 3.2]], rtol=1e-9)
+    assert found.basis_upper == ("searched", "searched")

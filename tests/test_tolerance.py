@@ -238,7 +238,7 @@ def test_form_error_of_a_cam():
 def test_form_error_keeps_the_ends_of_elements_and_bumps_stay_local():
     plate = mbs.polygon([(0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (0.0, 3.0)], 0.5)
     n = len(plate.elements)
-    for kind in ("fourier", "spline"):
+    for kind in ("fourier", "spline", "through"):
         bent = mbs.deviated(plate, jnp.full((n, 5), 0.03), kind=kind)
         for before, after in zip(plate.elements, bent.elements):
             for s in (0.0, 1.0):

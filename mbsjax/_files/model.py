@@ -19,6 +19,7 @@ from .._kinematics.motion import Motion, kinematics
 from .._model.mechanism import Mechanism, unknown
 from .._synthesis.goal import Within
 from .._synthesis.task import Task
+from .._tolerance.parameters import labels
 from .._tolerance.study import Study
 from .lines import line_numbers
 from .measures import Measure
@@ -31,8 +32,10 @@ from .tables import (
     SYNTHESIS,
     TABLES,
     needed_table,
+    read_correlation,
     read_counts,
     read_limits,
+    read_lots,
     read_measures,
     read_options,
     read_times,
@@ -176,15 +179,16 @@ class Model:
         return jax.tree_util.tree_structure(found) == jax.tree_util.tree_structure(made(None))
 
     def study(self) -> Study:
-        """Its tolerance study, from the tables `[tolerances]`, `[measures]` and `[limits]`; `[study]` says of what."""
-        of, tolerances, measures, limits = self._study_tables()
+        """Its tolerance study, from the tables `[tolerances]`, `[correlation]`, `[lots]`, `[measures]` and `[limits]`;
+        `[study]` says of what."""
+        of, tolerances, measures, limits, more = self._study_tables()
         varied = {name: self.nominal[name] for name in tolerances}
         model = _analysis(self, of, tuple(varied))
         every = {name: _Reading(model.file, f, ("measures", name)) for name, f in measures.items()}
         reader = self._reader(None)
-        return reader.guarded(("tolerances",), Study, model, varied, tolerances, every, limits=limits)
+        return reader.guarded(("tolerances",), Study, model, varied, tolerances, every, limits=limits, **more)
 
-    def _study_tables(self) -> tuple[str, dict[str, Any], dict[str, Measure], dict[str, Any]]:
+    def _study_tables(self) -> tuple[str, dict[str, Any], dict[str, Measure], dict[str, Any], dict[str, Any]]:
         reader, _ = self._section("study", ("of",), None)
         of, nominal = self._of("study"), self.nominal
         tolerances: dict[str, Any] = {}
@@ -196,7 +200,20 @@ class Model:
         measures = read_measures(reader, needed_table(reader, self.document, "measures"), ("measures",))
         bounds = reader.table(self.document.get("limits", {}), ("limits",))
         reader.only(bounds, measures, ("limits",))
-        return of, tolerances, measures, {n: read_limits(reader, x, ("limits", n)) for n, x in bounds.items()}
+        limits = {n: read_limits(reader, x, ("limits", n)) for n, x in bounds.items()}
+        return of, tolerances, measures, limits, self._together(reader, {name: nominal[name] for name in tolerances})
+
+    def _together(self, reader: Reader, varied: dict[str, Any]) -> dict[str, Any]:
+        """Which dimensions vary together: the tables `[correlation]` and `[lots]`."""
+        correlation = read_correlation(reader, self.document.get("correlation", {}))
+        lots = read_lots(reader, self.document.get("lots", {}))
+        known = list(dict.fromkeys([*varied, *(y for name, x in varied.items() for y in labels(name, np.shape(x)))]))
+        named = {**{("correlation", *pair): pair for pair in correlation}, **{("lots", x): lots[x] for x in lots}}
+        for path, names in named.items():
+            for name in names:
+                if name not in known:
+                    raise reader.wrong(f"there is {unknown('dimension with a tolerance', name, known)}", path)
+        return {"correlation": correlation, "lots": lots}
 
     def task(self) -> Task:
         """Its task of synthesis, from the table `[synthesis]`."""
@@ -284,7 +301,7 @@ class Model:
             for name, f in read_measures(reader, table, ("measures",)).items():
                 reader.guarded(("measures", name), f.check, mech, self.parameters)
             found.append(f"{len(self.document['measures'])} measures")
-        if {"tolerances", "limits", "study"} & set(self.document):
+        if {"tolerances", "correlation", "lots", "limits", "study"} & set(self.document):
             self._study_tables()
             found.append("a tolerance study")
         if "synthesis" in self.document:

@@ -48,6 +48,7 @@ def schema() -> dict[str, Any]:
             "contacts": _each({"$ref": "#/$defs/contact"}), "gauges": _each({"$ref": "#/$defs/gauge"}),
             "forces": _each({"$ref": "#/$defs/force"}), "drive": _each(_NUMBER), "kinematics": pick(KINEMATICS),
             "simulate": pick(SIMULATE), "study": pick(("of",)), "tolerances": _each(tolerance),
+            "correlation": _each(_each(_NUMBER)), "lots": _each({"type": "array", "items": _TEXT}),
             "measures": _each(_TEXT), "limits": _each(pair), "synthesis": pick(SYNTHESIS),
         }),
         "$defs": {

@@ -15,7 +15,7 @@ from .read import Reader, Watch
 
 
 TABLES = ("bodies", "joints", "contacts", "gauges", "forces", "drive", "kinematics", "simulate")
-_STUDY = ("study", "tolerances", "measures", "limits", "synthesis")
+_STUDY = ("study", "tolerances", "correlation", "lots", "measures", "limits", "synthesis")
 KEYS = ("title", "gravity", "planar", "parameters", *TABLES, *_STUDY)
 KINEMATICS = ("t0", "t1", "outputs", "ts", "estimate", "max_steps", "max_events")
 SIMULATE = (
@@ -102,6 +102,28 @@ def read_measures(reader: Reader, given: Any, path: tuple[str, ...]) -> dict[str
     """Measures by name."""
     table = reader.table(given, path)
     return {name: reader.guarded((*path, name), Measure, reader.text(x, (*path, name))) for name, x in table.items()}
+
+
+def read_correlation(reader: Reader, given: Any) -> dict[tuple[str, str], float]:
+    """Correlations of pairs: a table for the first of each, `crank.rod = 0.5`."""
+    table = reader.table(given, ("correlation",))
+    pairs = {(a, b): x for a, rest in table.items() for b, x in reader.table(rest, ("correlation", a)).items()}
+    return {pair: _number(reader, x, ("correlation", *pair)) for pair, x in pairs.items()}
+
+
+def _number(reader: Reader, given: Any, path: tuple[str, ...]) -> float:
+    found = reader.number(given, path)
+    if np.ndim(found):
+        raise reader.wrong("one number is expected, got an array", path)
+    return float(found)
+
+
+def read_lots(reader: Reader, given: Any) -> dict[str, list[str]]:
+    """Names of the dimensions of each lot."""
+    table = reader.table(given, ("lots",))
+    return {
+        lot: [reader.text(x, ("lots", lot)) for x in reader.row(names, ("lots", lot))] for lot, names in table.items()
+    }
 
 
 def read_limits(reader: Reader, given: Any, path: tuple[str, ...]) -> tuple[Any, Any]:

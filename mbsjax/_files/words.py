@@ -46,6 +46,7 @@ from .._model.profile.shapes import bore, disc, eccentric, from_table, polygon, 
 from .._programs.precision import is_concrete
 from .._tolerance.distribution.skewed import Beta, Rayleigh, Weibull
 from .._tolerance.distribution.symmetric import Normal, Triangular, Truncated, Uniform
+from .._tolerance.distribution.zone import Position, ProfileZone
 
 
 def _point(position: Any, normal: Any = (0.0, -1.0), turn: Any = np.pi, start: Any = None) -> Point:
@@ -159,6 +160,8 @@ WORDS: dict[str, dict[str, Callable]] = {
         "beta": Beta,
         "rayleigh": Rayleigh,
         "weibull": Weibull,
+        "position": Position,
+        "profile_zone": ProfileZone,
     },
 }
 
@@ -167,7 +170,7 @@ RENAMED = {"minimise": "minimize", "programme": "program"}  # keys and types, th
 # how a key is read, unless it is a number, a row of them, or a formula: by its name, of any constructor
 TEXTS = (
     "body_a", "body_b", "body", "axis_body", "profile_a", "profile_b", "hold", "moves", "acts", "fixed_in", "kind",
-    "guide",
+    "guide", "mmc", "feature",
 )  # fmt: skip
 PARTS = {"follower": "follower", "tip": "tip", "element": "element"}  # a table of that group
 LISTS = {"elements": "element", "program": "segment"}  # an array of such tables

@@ -29,10 +29,12 @@ from .._model.profile.involute import Involute
 from .._model.profile.motion_laws import LAWS, Law
 from .._model.profile.profile import Profile, endless
 from .._programs.precision import is_concrete
+from .._tolerance.distribution.base import AbstractDistribution
+from .._tolerance.distribution.zone import Position, ProfileZone
 from ..frames import PlanarFrame
 from .formula import Formula
 from .read import Components, Switched, Watch
-from .words import WORDS
+from .words import WORDS, keys
 
 
 def dumps(mech: Mechanism, *, title: str | None = None, drive: Mapping[str, Any] | None = None, **sections: Any) -> str:
@@ -43,7 +45,8 @@ def dumps(mech: Mechanism, *, title: str | None = None, drive: Mapping[str, Any]
     - `mech`: the mechanism. Functions in it must be formulas of a model file; other Python functions cannot be written.
     - `title`: of the file.
     - `drive`: its drivers: numbers, or those that [`mbsjax.constant_speed`][] makes.
-    - other tables by name, such as `simulate={"t1": 2.0}`, as they are to stand in the file.
+    - other tables by name, such as `simulate={"t1": 2.0}`, as they are to stand in the file; `tolerances` may have
+        distributions.
 
     !!! Example
 
@@ -75,6 +78,8 @@ def dumps(mech: Mechanism, *, title: str | None = None, drive: Mapping[str, Any]
     tables["gauges"] = {g.name: _gauge(g) for g in mech.gauges}
     tables["forces"] = {f.name: _force(f) for f in mech.forces}
     tables["drive"] = {name: _driver(name, f) for name, f in (drive or {}).items()}
+    if "tolerances" in sections:
+        sections["tolerances"] = {name: _tolerance(x) for name, x in sections["tolerances"].items()}
     return toml({k: v for k, v in tables.items() if v != {}} | sections)
 
 
@@ -318,6 +323,30 @@ def _law(law: Any, what: str) -> Any:
                 return name
         raise ValueError(f"{what} has a Python function for its motion law, which a model file cannot hold")
     return _named("motion law", law, what)
+
+
+def _tolerance(given: Any) -> Any:
+    """A distribution by what makes the same one again: its limits, and what differs from what these alone make."""
+    if not isinstance(given, AbstractDistribution):
+        return given
+    kind, make = next((k, f) for k, f in WORDS["distribution"].items() if f is type(given))
+    own = {"cut": "at"}
+    fields = {own.get(f.name, f.name): getattr(given, f.name) for f in dataclasses.fields(given)}
+    more = {k: x for k, x in fields.items() if k in keys("distribution", kind) and x is not None}
+    more = {k: x for k, x in more.items() if x != keys("distribution", kind)[k].default}
+    if isinstance(given, Position) and given.mmc is not None:
+        more["mmc"] = given.mmc
+    low, high = (float(x) for x in given.spread[:2])
+    wide = 2 if isinstance(given, Position | ProfileZone) else 1  # zones are given by their whole width
+    tol = wide * high if low == -high else [low, high]
+    apart = lambda made: np.max(np.abs(_numbers(given.spread.location - made.spread.location))) > 1e-15 * (high - low)
+    made = make(tol, **more)
+    if apart(made) or abs(float(made.std / given.std) - 1) > 1e-15:
+        more["sigma"] = float(given.std)
+        made = make(tol, **more)
+    if apart(made):
+        more["shift"] = _numbers(given.spread.location - made.spread.location)
+    return {"type": kind, "tol": tol, **more}
 
 
 # -- TOML ------------------------------------------------------------------------------------------------------

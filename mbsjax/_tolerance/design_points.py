@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy
 from jaxtyping import Array
 
 from .._programs.trees import lasting
-from .evaluate import linearized
+from .evaluate import in_rows, linearized
 from .study import Study
 from .taylor import first_order
 
@@ -288,7 +287,7 @@ def design_points(study: Study, limits: list[Limit], found: list[Found]) -> list
         )
         points = f.points[f.done]
         if len(points):
-            x = _placed(study, points)[0]
+            x = in_rows(_dimensions, study, points)[0]
             square = np.maximum((points**2).sum(1, keepdims=True), 1e-300)
             beta = f.sign * np.linalg.norm(points, axis=1)
             every.append([made(b, u, v, u**2 / s, True) for b, u, v, s in zip(beta, points, x, square)])
@@ -309,22 +308,13 @@ def spread(d: int, count: int, seed: int) -> np.ndarray:
 def states(study: Study, limits: list[Limit], u: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How much room there is to each limit, negative on the side that is searched, and its gradient in the scores."""
     room, slopes = np.zeros(len(u)), np.zeros_like(u)
-    x, dx = _placed(study, u)
+    x, dx = in_rows(_dimensions, study, u)
     values, by_dimension = linearized(study, x)
     for i, limit in enumerate(limits):
         r, at = limit.room(values[i : i + 1])
         way = -1.0 if limit.side == "upper" else 1.0
         room[i], slopes[i] = sign[i] * r[0], sign[i] * way / limit.scale * by_dimension[i, at[0]] @ dx[i]
     return room, slopes
-
-
-def _placed(study: Study, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The dimensions at many scores, and their slopes: a fixed number at a time, so that it is compiled once."""
-    n, size = len(u), 8
-    rows = np.concatenate([u, np.repeat(u[-1:], -n % size, 0)]).reshape(-1, size, u.shape[1])
-    parts = [[np.asarray(y) for y in _dimensions(study, jnp.asarray(part))] for part in rows]
-    x, dx = (np.concatenate(y)[:n] for y in zip(*parts))
-    return x, dx
 
 
 @lasting

@@ -79,12 +79,19 @@ def _on_each(f: Any, rows: Array, mesh: Mesh) -> Any:
 
 
 def linearized(study: Study, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values and slopes at many points, a fixed number of them at a time, so that it is compiled once."""
+    """Values and slopes at many points."""
+    values, slopes = in_rows(_linearized, study, x)
+    return values, np.where(np.isfinite(values)[..., None], slopes, np.nan)  # what has no value has no slope
+
+
+def in_rows(f: Callable, study: Study, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A function of a study and many points, that gives two arrays: a fixed number of points at a time, so that it is
+    compiled once."""
     n, size = len(x), 8
     rows = np.concatenate([x, np.repeat(x[-1:], -n % size, 0)]).reshape(-1, size, x.shape[1])
-    parts = [[np.asarray(y) for y in _linearized(study, jnp.asarray(part))] for part in rows]
-    values, slopes = (np.concatenate(y)[:n] for y in zip(*parts))
-    return values, np.where(np.isfinite(values)[..., None], slopes, np.nan)  # what has no value has no slope
+    parts = [[np.asarray(y) for y in f(study, jnp.asarray(part))] for part in rows]
+    first, second = (np.concatenate(y)[:n] for y in zip(*parts))
+    return first, second
 
 
 @lasting

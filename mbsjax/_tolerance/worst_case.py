@@ -2,11 +2,14 @@
 
 from typing import NamedTuple
 
+import jax
 import numpy as np
 import scipy
+from jaxtyping import Array
 
 from .._programs.reprs import by_fields
-from .evaluate import CHUNK, evaluated, linearized
+from .._programs.trees import lasting
+from .evaluate import CHUNK, evaluated, in_rows, linearized
 from .study import Study
 
 
@@ -50,133 +53,125 @@ def worst_case(study: Study, *, max_corners: int = 4096, starts: int = 32, chunk
         >>> found.lower.round(9).tolist(), found.upper.round(9).tolist(), found.basis_lower, found.basis_upper
         ([0.86], [1.1], ('corners',), ('searched',))
     """
-    box = _Box(*(np.asarray(x) for x in study.bounds))
-    d, m = len(box.low), len(study.columns)
+    d, m = len(study.names), len(study.columns)
     rng = np.random.default_rng(0)
     single = np.array([k for k in study.slices.values() if isinstance(k, int)], int)
-    inside = box.at(np.concatenate([np.full((1, d), 0.5), rng.uniform(size=(7, d))]))
-    values, slopes = linearized(study, inside)
-    uphill = slopes[0] > 0
+    inside = np.concatenate([np.zeros((1, d)), rng.uniform(-1, 1, size=(7, d))])
+    values, slopes = _linearized(study, inside)
+    uphill = np.where(np.isfinite(slopes[0]), study.farthest(np.nan_to_num(slopes[0])), 0.0)
+    round_zones = any(z.together for z in study.distributions) or study.grows
     complete = 2**d <= max_corners
     if complete:
-        corners = np.array(np.meshgrid(*[[0.0, 1.0]] * d, indexing="ij")).reshape(d, -1).T
+        corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * d, indexing="ij")).reshape(d, -1).T
     else:
-        corners = _climbed(study, box, single, np.concatenate([uphill, ~uphill]), starts, rng)
-    x = box.at(corners)
+        first = np.where(uphill > 0, 1.0, -1.0)
+        corners = _climbed(study, single, np.concatenate([first, -first]), starts, rng)
+    corners = np.concatenate([corners, uphill, -uphill]) if round_zones else corners
     # few of them go through the program of the slopes: the one that samples need not be compiled for them
-    found = linearized(study, x)[0] if len(x) <= 32 or not complete else evaluated(study, x, chunk).values
+    few = len(corners) <= 32 or not complete
+    found = _linearized(study, corners)[0] if few else evaluated(study, _placed(study, corners)[0], chunk).values
     failed = np.float64(np.mean(~np.all(np.isfinite(found), 1)))
-    x, found = np.concatenate([x, inside]), np.concatenate([found, values])
+    t, found = np.concatenate([corners, inside]), np.concatenate([found, values])
     best, at, basis = [], [], []
     for side in (-1, 1):
         k = np.argmax(np.where(np.isfinite(found), side * found, -np.inf), 0)
         best.append(found[k, np.arange(m)])
-        at.append(x[k])
-        basis.append(["corners" if complete and i < len(corners) else "searched" for i in k])
+        at.append(t[k])
+        sure = complete and not round_zones
+        basis.append(["corners" if sure and i < len(corners) else "searched" for i in k])
     for side, y, where, word in zip((-1, 1), best, at, basis):
         for k in single:
-            steepest = box.at((side * slopes[0, k] > 0).astype(float))
-            ends = linearized(study, np.stack([where[k], steepest]))[1][:, k]
+            ends = _linearized(study, np.stack([where[k], side * uphill[k]]))[1][:, k]
             every = side * np.concatenate([slopes[:, k], ends])
             flat = np.all(every >= 0, 0) | np.all(every <= 0, 0)
-            corner = box.is_corner(where[k], every[0])
-            if np.all(flat) and corner:
+            if np.all(flat) and np.all((where[k] == np.sign(every[0])) | (every[0] == 0)) and not round_zones:
                 word[k] = "monotone"
             elif np.all(np.isfinite(every)):
-                inner = _searched(study, box, int(k), side, where[k], float(y[k]), ends[0], rng)
+                inner = _searched(study, int(k), side, where[k], float(y[k]), ends[0], rng)
                 if inner is not None:
                     where[k], y[k], word[k] = inner[0], inner[1], "searched"
-    return WorstCase(best[0], best[1], at[0], at[1], tuple(basis[0]), tuple(basis[1]), failed)
+    low, high = (_placed(study, x)[0] for x in at)
+    return WorstCase(best[0], best[1], low, high, tuple(basis[0]), tuple(basis[1]), failed)
 
 
-class _Box(NamedTuple):
-    """The limits of all dimensions."""
-
-    low: np.ndarray
-    high: np.ndarray
-
-    def at(self, part: np.ndarray) -> np.ndarray:
-        """From 0 at the lower limits to 1 at the upper ones."""
-        return self.low + part * (self.high - self.low)
-
-    def is_corner(self, x: np.ndarray, uphill: np.ndarray) -> bool:
-        """Whether these gradients point to this corner."""
-        aim = np.where(uphill > 0, self.high, self.low)
-        return bool(np.all((np.abs(aim - x) <= 1e-12 * (self.high - self.low)) | (uphill == 0)))
-
-
-def _climbed(
-    study: Study, box: _Box, single: np.ndarray, first: np.ndarray, starts: int, rng: np.random.Generator
-) -> np.ndarray:
+def _climbed(study: Study, single: np.ndarray, first: np.ndarray, starts: int, rng: np.random.Generator) -> np.ndarray:
     """Corners, of many: those given, and for each single value those that are reached from many others by going along
     one edge after the other, always the one on which the gradient promises most, until none does."""
-    d = len(box.low)
-    seen = {tuple(c) for c in np.asarray(first, float)}
+    d = len(study.names)
+    seen = {tuple(c) for c in first}
     for k in single:
         for side in (-1, 1):
-            here = np.concatenate([first, rng.random(size=(starts, d)) < 0.5]).astype(float)
-            here = np.unique(here, axis=0)
-            value = np.full(len(here), -np.inf)
-            trial, done = here.copy(), np.zeros(len(here), bool)
+            here = np.unique(np.concatenate([first, rng.choice([-1.0, 1.0], size=(starts, d))]), axis=0)
+            value, trial = np.full(len(here), -np.inf), here.copy()
             for _ in range(4 * d):
-                y, g = (z[:, k] for z in linearized(study, box.at(trial)))
+                y, g = (z[:, k] for z in _linearized(study, trial))
                 better = np.isfinite(y) & (side * y > value)
                 here[better], value[better] = trial[better], side * y[better]
                 seen |= {tuple(c) for c in here[better]}
-                done = ~better
-                gain = side * g * (box.high - box.low) * np.where(trial > 0.5, -1.0, 1.0)
+                gain = -2 * side * g * trial
                 gain = np.where(np.isfinite(gain), gain, -np.inf)
-                flip = np.argmax(gain, 1)
-                done |= ~(gain.max(1) > 0)
-                if np.all(done):
+                flip, on = np.argmax(gain, 1), better & (gain.max(1) > 0)
+                if not np.any(on):
                     break
-                trial, here, value, flip = (z[~done] for z in (trial, here, value, flip))
-                trial = trial.copy()
-                rows = np.arange(len(trial))
-                trial[rows, flip] = 1 - trial[rows, flip]
+                trial, here, value, flip = (z[on] for z in (trial, here, value, flip))
+                trial[np.arange(len(trial)), flip] *= -1
     return np.array(sorted(seen))
 
 
 def _searched(
-    study: Study, box: _Box, k: int, side: int, x: np.ndarray, y: float, slope: np.ndarray, rng: np.random.Generator
+    study: Study, k: int, side: int, t: np.ndarray, y: float, slope: np.ndarray, rng: np.random.Generator
 ) -> tuple[np.ndarray, float] | None:
     """Something worse inside than what is worst so far, if there is."""
-    low, high = box
-    uphill = side * slope * (high - low)
-    held = np.where(x <= low, uphill <= 0, np.where(x >= high, uphill >= 0, uphill == 0))
-    aside = box.at(0.5 + 0.02 * rng.uniform(-0.5, 0.5, len(low)))
+    uphill = side * slope
+    held = np.where(t <= -1, uphill <= 0, np.where(t >= 1, uphill >= 0, uphill == 0))
+    aside = 0.02 * rng.uniform(-1.0, 1.0, len(t))
     found = None
-    for start in [aside] if np.all(held) else [x, aside]:
-        x1, y1 = _extremum(study, start, k, side, low, high)
+    for start in [aside] if np.all(held) else [t, aside]:
+        t1, y1 = _extremum(study, start, k, side)
         if side * (y1 - y) > 1e-12 * max(abs(y), abs(y1)):
-            found, y = (x1, y1), y1
+            found, y = (t1, y1), y1
     return found
 
 
-def _extremum(
-    study: Study, x: np.ndarray, k: int, sign: int, low: np.ndarray, high: np.ndarray
-) -> tuple[np.ndarray, float]:
+def _extremum(study: Study, t: np.ndarray, k: int, sign: int) -> tuple[np.ndarray, float]:
     """The largest value (the smallest for a negative sign) within the limits, by a bounded quasi-Newton search from a
     start."""
-    half, middle = (high - low) / 2, (high + low) / 2
-    values, _ = linearized(study, np.stack([x, middle]))
+    values, _ = _linearized(study, np.stack([t, 0 * t]))
     scale = max(float(np.ptp(values[:, k])), 1e-9 * abs(float(values[0, k])), 1e-300)
-
-    last = [(x - middle) / half, 0.0]
+    last = [t, 0.0]
 
     def down(t: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = (y[0, k] for y in linearized(study, (middle + t * half)[None]))
+        value, slope = (y[0, k] for y in _linearized(study, t[None]))
         if not np.isfinite(value):  # a wall, to turn back at
             return last[1] + 10 + float(np.sum((t - last[0]) ** 2)), 2 * (t - last[0])
         last[:] = t.copy(), -sign * float(value) / scale
-        return last[1], -sign * slope * half / scale
+        return last[1], -sign * slope / scale
 
-    t, y = (x - middle) / half, np.inf
+    y = np.inf
     options = {"ftol": 1e-15, "gtol": 1e-10, "maxfun": 100}
-    box = [(-1.0, 1.0)] * len(x)
     for _ in range(4):  # begun anew, it gets along ridges
-        found = scipy.optimize.minimize(down, t, jac=True, method="L-BFGS-B", bounds=box, options=options)
+        found = scipy.optimize.minimize(
+            down, t, jac=True, method="L-BFGS-B", bounds=[(-1.0, 1.0)] * len(t), options=options
+        )
         better, t, y = y - found.fun, found.x, min(float(found.fun), y)
         if not better > 1e-6:
             break
-    return middle + t * half, -sign * y * scale
+    return t, -sign * y * scale
+
+
+def _linearized(study: Study, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values, and their slopes in t, at places within the tolerances."""
+    x, dx = _placed(study, t)
+    values, slopes = linearized(study, x)
+    return values, np.einsum("nki,nij->nkj", slopes, dx)
+
+
+def _placed(study: Study, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The dimensions at places within the tolerances, and their slopes in t: -1 at the lower limits, 1 at the upper
+    ones. What lies beyond the rim of a round zone is put on it."""
+    return in_rows(_dimensions, study, t)
+
+
+@lasting
+def _dimensions(study: Study, t: Array) -> tuple[Array, Array]:
+    return jax.vmap(study.within)(t), jax.vmap(jax.jacfwd(study.within))(t)
