@@ -72,6 +72,7 @@ from ._model.joint.composite import (
     RevoluteTranslational as RevoluteTranslational,
     Strut as Strut,
 )
+from ._model.joint.clearance import Clearance as Clearance
 from ._model.joint.contact import (
     Contact as Contact,
     contact_coordinates as contact_coordinates,
@@ -86,6 +87,7 @@ from ._model.joint.revolute import Revolute as Revolute
 from ._model.joint.screw import Cylindrical as Cylindrical, Screw as Screw
 from ._model.joint.spherical import Free as Free, Spherical as Spherical
 from ._model.joint.universal import Universal as Universal
+from ._model.loosened import loosened as loosened
 from ._model.mechanism import Mechanism as Mechanism
 from ._model.play import Play as Play
 from ._model.profile.base import (

@@ -15,6 +15,7 @@ from .._events.results import RESULTS
 from .._events.trigger import Trigger
 from .._kinematics.drive import problem as make_problem
 from .._kinematics.run import output_times
+from .._model.loosened import loosened
 from .._model.mechanism import Mechanism
 from .._numerics.stepper import Chord
 from .._programs.custom_types import Laws, Number, Numbers
@@ -64,7 +65,8 @@ def simulate(
 
     **Arguments:**
 
-    - `mech`: the mechanism, with masses, forces and gravity.
+    - `mech`: the mechanism, with masses, forces and gravity. Joints with play are free in it, as
+        [`mbsjax.loosened`][] has them, and the solution is that mechanism's.
     - `state0`: where it begins, from [`mbsjax.state`][]; None for the assembled mechanism at rest.
     - `t1`: when it ends (it begins at `state0.t`); `ts`: the output times, increasing, by default 201 of them.
     - `drive`: coordinates or gauges whose motion is prescribed, by name: a function of time, or a number to hold it;
@@ -102,8 +104,9 @@ def simulate(
         >>> sol.events.list(mech := ball)[0].kind, round(float(sol["height"].q[-1]), 7)
         ('impact', 1.0538938)
     """
-    drive = dict(drive or {})
+    mech, drive = loosened(mech), dict(drive or {})
     state0 = state(mech, drive=drive, throw=throw) if state0 is None else state0
+    _check_size(mech, state0)
     plant = _laid_out(mech, drive, triggers, restitution)
     t1 = as_float(t1, "the end of a simulation")
     ts = _output_times(ts, state0.t, t1)
@@ -115,6 +118,15 @@ def simulate(
     found: Any = _simulate(plant, state0.t, begin, ts, t1, limits, options)
     sol = Solution(mech, plant, ts, *found)  # pyright: ignore
     return _checked(sol, looking) if looking or not throw else _thrown(sol)
+
+
+def _check_size(mech: Mechanism, state0: State) -> None:
+    sizes = [(len(mech.start), state0.q.shape[-1]), (len(mech.coordinates), state0.v.shape[-1])]
+    if any(mine != given for mine, given in sizes):
+        raise ValueError(
+            f"the state has {sizes[0][1]} positions and {sizes[1][1]} velocities, the mechanism {sizes[0][0]} and "
+            f"{sizes[1][0]}: make it with mbsjax.state of this mechanism, with the play of its joints"
+        )
 
 
 def _laid_out(mech: Mechanism, drive: Any, triggers: Any, restitution: str) -> Plant:

@@ -13,6 +13,9 @@ from .._kinematics.assembly import explain
 from .._kinematics.drive import problem as make_problem
 from .._kinematics.loop_closure import Estimate, close_loops, guess, with_closed_contacts
 from .._kinematics.mode import Mode as DrivenMode
+from .._model.joint.joint import coordinate_names
+from .._model.joint.loose import LooseBallPair, LoosePair
+from .._model.loosened import loosened
 from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import pick
@@ -50,7 +53,7 @@ def state(
 
     **Arguments:**
 
-    - `mech`: the mechanism.
+    - `mech`: the mechanism. Joints with play are as [`mbsjax.loosened`][] has them, and lie where their play says.
     - `positions`: coordinates or gauges by name, which are held while the others are found; or all stored
         coordinates, which are taken as an estimate.
     - `velocities`: of freedoms, by name. The others are what the constraints make of them; where that leaves them
@@ -72,10 +75,10 @@ def state(
         >>> mbs.state(four_bar, {"A": 1.0}, {"A": 2.0}).v.round(9).tolist()
         [2.0, -2.0, 2.0, 2.0]
     """
-    drive, t = dict(drive or {}), as_float(t, "the time of a state")
-    fixed: dict[str, Any] = {}
+    mech, drive, t = loosened(mech), dict(drive or {}), as_float(t, "the time of a state")
+    fixed: dict[str, Any] = {} if positions is not None and not isinstance(positions, Mapping) else _in_play(mech)
     if isinstance(positions, Mapping):
-        fixed = {name: value for name, value in positions.items() if name not in drive}
+        fixed = _without(fixed, positions) | {name: value for name, value in positions.items() if name not in drive}
         both = [name for name in positions if name in drive]
         if both:
             raise ValueError(f"{both[0]!r} is driven: its position follows from the driver")
@@ -105,6 +108,19 @@ def state(
             f"with the constraints: they miss them by {float(off):.3g}"
         )
     return State(q, v, t)
+
+
+def _in_play(mech: Mechanism) -> dict[str, Array]:
+    """Where joints with play lie in it, by coordinates."""
+    loose = [j for j in mech.joints if isinstance(j.pair, LoosePair | LooseBallPair)]
+    names = [(name, x) for j in loose for name, x in zip(coordinate_names(j), j.start)]
+    return dict(names)
+
+
+def _without(fixed: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is fixed of joints that nothing is given of."""
+    told = {name.partition(".")[0] for name in given}
+    return {name: x for name, x in fixed.items() if name.partition(".")[0] not in told}
 
 
 def active_contacts(mech: Mechanism) -> tuple[bool, ...]:

@@ -15,6 +15,7 @@ from .._model.force.spring import Actuator, Spring
 from .._model.friction import AbstractFriction, DryTorque
 from .._model.gauge import AbstractGauge, Angle, Distance, Offset
 from .._model.joint.composite import CompositePair
+from .._model.joint.clearance import Clearance
 from .._model.joint.contact import Contact
 from .._model.joint.gear import GearPair, RackPair, RollingPair
 from .._model.joint.joint import Joint
@@ -62,6 +63,8 @@ def dumps(mech: Mechanism, *, title: str | None = None, drive: Mapping[str, Any]
     """
     if not is_concrete(mech):
         raise ValueError("a mechanism whose dimensions are being traced cannot be written")
+    if any(isinstance(c, Clearance) for c in mech.contacts):
+        raise ValueError("a mechanism that was loosened cannot be written: write the one that has play")
     tables: dict[str, Any] = {} if title is None else {"title": title}
     gravity = _numbers(mech.gravity)
     if any(gravity):
