@@ -65,6 +65,7 @@ from ._model.joint.base import (
     AbstractPair as AbstractPair,
     AbstractPlanarPair as AbstractPlanarPair,
 )
+from ._model.joint.clearance import Clearance as Clearance
 from ._model.joint.composite import (
     RevoluteCylindrical as RevoluteCylindrical,
     RevoluteRevolute as RevoluteRevolute,
@@ -72,7 +73,6 @@ from ._model.joint.composite import (
     RevoluteTranslational as RevoluteTranslational,
     Strut as Strut,
 )
-from ._model.joint.clearance import Clearance as Clearance
 from ._model.joint.contact import (
     Contact as Contact,
     contact_coordinates as contact_coordinates,

@@ -31,7 +31,7 @@ from .record import Recording, blank
 from .replay import as_recorded, replayed
 from .solution import Solution
 from .start import Start, check_state, start
-from .state import State, active_contacts, state
+from .state import State, active_contacts, check_size, state
 
 
 _REST = 2e-5  # of the fastest impact so far: bodies that part more slowly stay together, unless a speed is given
@@ -106,7 +106,7 @@ def simulate(
     """
     mech, drive = loosened(mech), dict(drive or {})
     state0 = state(mech, drive=drive, throw=throw) if state0 is None else state0
-    _check_size(mech, state0)
+    check_size(mech, state0, "make it with mbsjax.state of this mechanism: joints with play are free in it")
     plant = _laid_out(mech, drive, triggers, restitution)
     t1 = as_float(t1, "the end of a simulation")
     ts = _output_times(ts, state0.t, t1)
@@ -118,15 +118,6 @@ def simulate(
     found: Any = _simulate(plant, state0.t, begin, ts, t1, limits, options)
     sol = Solution(mech, plant, ts, *found)  # pyright: ignore
     return _checked(sol, looking) if looking or not throw else _thrown(sol)
-
-
-def _check_size(mech: Mechanism, state0: State) -> None:
-    sizes = [(len(mech.start), state0.q.shape[-1]), (len(mech.coordinates), state0.v.shape[-1])]
-    if any(mine != given for mine, given in sizes):
-        raise ValueError(
-            f"the state has {sizes[0][1]} positions and {sizes[1][1]} velocities, the mechanism {sizes[0][0]} and "
-            f"{sizes[1][0]}: make it with mbsjax.state of this mechanism, with the play of its joints"
-        )
 
 
 def _laid_out(mech: Mechanism, drive: Any, triggers: Any, restitution: str) -> Plant:

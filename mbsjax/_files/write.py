@@ -14,8 +14,8 @@ from .._model.force.load import Load
 from .._model.force.spring import Actuator, Spring
 from .._model.friction import AbstractFriction, DryTorque
 from .._model.gauge import AbstractGauge, Angle, Distance, Offset
-from .._model.joint.composite import CompositePair
 from .._model.joint.clearance import Clearance
+from .._model.joint.composite import CompositePair
 from .._model.joint.contact import Contact
 from .._model.joint.gear import GearPair, RackPair, RollingPair
 from .._model.joint.joint import Joint
@@ -63,8 +63,6 @@ def dumps(mech: Mechanism, *, title: str | None = None, drive: Mapping[str, Any]
     """
     if not is_concrete(mech):
         raise ValueError("a mechanism whose dimensions are being traced cannot be written")
-    if any(isinstance(c, Clearance) for c in mech.contacts):
-        raise ValueError("a mechanism that was loosened cannot be written: write the one that has play")
     tables: dict[str, Any] = {} if title is None else {"title": title}
     gravity = _numbers(mech.gravity)
     if any(gravity):
@@ -159,7 +157,9 @@ def _joint(joint: Joint) -> dict[str, Any]:
     return found | ({} if joint.friction is None else {"friction": _friction(joint.friction)})
 
 
-def _contact(contact: Contact) -> dict[str, Any]:
+def _contact(contact: Contact | Clearance) -> dict[str, Any]:
+    if isinstance(contact, Clearance):
+        raise ValueError(f"{contact.name!r} cannot be written: write the mechanism that has the play")
     found: dict[str, Any] = {
         "profile_a": f"{contact.body_a}.{contact.profile_a}",
         "profile_b": f"{contact.body_b}.{contact.profile_b}",

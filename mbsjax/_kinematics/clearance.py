@@ -124,8 +124,10 @@ class ClearanceGeometry(AbstractContactGeometry):
             turning, velocity = jnp.abs(V[0]), V[1:] + V[0] * jnp.stack([-p[1], p[0]])
         else:
             turning, velocity = jnp.sqrt(jnp.sum(V[:3] ** 2)), V[3:] + jnp.cross(V[:3], p)
-        turning = turning * self.radius if self.kind in ("guide", "backlash") else 0.0
-        return turning if self.kind == "backlash" else jnp.sqrt(jnp.sum(velocity * velocity)) + turning
+        if self.kind == "backlash":
+            return turning * self.radius
+        speed = jnp.sqrt(jnp.sum(velocity * velocity))
+        return speed + turning * self.radius if self.kind == "guide" else speed
 
     @property
     def feature_sizes(self) -> tuple[Array, Array]:

@@ -275,10 +275,10 @@ def placed(frame: PlanarFrame | Array, group: type[AbstractPose]) -> AbstractPos
 def contact_geometry(contact: Contact, a: Profile, b: Profile, group: type[AbstractPose]) -> ContactGeometry:
     what = f"of contact {contact.name!r}"
     return ContactGeometry(
-        a.outline,
-        b.outline,
-        placed(a.frame, group),
-        placed(b.frame, group),
-        allowed_elements(a, contact.elements_a, f"elements_a {what}"),
-        allowed_elements(b, contact.elements_b, f"elements_b {what}"),
+        A=a.outline,
+        B=b.outline,
+        X_A=placed(a.frame, group),
+        X_B=placed(b.frame, group),
+        allowed_a=allowed_elements(a, contact.elements_a, f"elements_a {what}"),
+        allowed_b=allowed_elements(b, contact.elements_b, f"elements_b {what}"),
     )

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from .._model.joint.contact import Contact
 from .._model.joint.clearance import Clearance
+from .._model.joint.contact import Contact
 from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import ClosestPair
 from .._model.profile.profile import Profile, sampled

@@ -169,7 +169,9 @@ class System(eqx.Module):
     def common_normals(self, P: Planes, where: tuple[Array, ...]) -> CommonNormal:
         """The common normal of every contact on its present elements."""
 
-        def normal(contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *where: Array) -> CommonNormal:
+        def normal(
+            contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *where: Array
+        ) -> CommonNormal:
             return contact.common_normal(contact.relative(P_a, P_b), *where)
 
         return self.each_contact(normal, *P, *where)
@@ -242,7 +244,9 @@ class System(eqx.Module):
         """The wrench of a unit force in every contact on its present elements, and its common normal. With `tangents`,
         the wrenches of unit forces along them follow."""
 
-        def both(contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, e1: Array, e2: Array, *s: Array):
+        def both(
+            contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, e1: Array, e2: Array, *s: Array
+        ):
             found = contact.common_normal(contact.relative(P_a, P_b), e1, e2, *s)
             wrenches = [contact.wrench(P_a, P_b, e1, found.s1, along) for along in (False, True)[: 1 + tangents]]
             return tuple(wrenches), found

@@ -276,5 +276,5 @@ class ContactReader(eqx.Module):
         value, rate, second_rate = derivatives_at_zero(coordinates)
         apart = ~on & ~jnp.isfinite(near.gap)
         value = jnp.where(apart, jnp.stack([jnp.nan, jnp.nan, jnp.inf]), value)
-        point, normal = contact.spot(*(P for P, _, _ in moving), e1, value[0] - e1)
+        point, normal = contact.spot(moving[0][0], moving[1][0], e1, value[0] - e1)
         return ContactTrack(value, rate, second_rate, on, point, normal)

@@ -75,5 +75,3 @@ class Clearance(eqx.Module):
         return self
 
     __repr__ = by_fields
-
-
