@@ -70,9 +70,10 @@ def dumps(mech: Mechanism, *, title: str | None = None, drive: Mapping[str, Any]
     by_default = Mechanism(mech.bodies, (*mech.joints, *mech.contacts), mech.gauges, forces=mech.forces).planar
     if mech.planar != by_default:
         tables["planar"] = mech.planar
+    contacts = {c.name: _contact(c) for c in mech.contacts}
     tables["bodies"] = {b.name: _body(b) for b in mech.bodies}
     tables["joints"] = {j.name: _joint(j) for j in mech.joints}
-    tables["contacts"] = {c.name: _contact(c) for c in mech.contacts}
+    tables["contacts"] = contacts
     tables["gauges"] = {g.name: _gauge(g) for g in mech.gauges}
     tables["forces"] = {f.name: _force(f) for f in mech.forces}
     tables["drive"] = {name: _driver(name, f) for name, f in (drive or {}).items()}
