@@ -65,8 +65,7 @@ def simulate(
 
     **Arguments:**
 
-    - `mech`: the mechanism, with masses, forces and gravity. Joints with play are free in it, as
-        [`mbsjax.loosened`][] has them, and the solution is that mechanism's.
+    - `mech`: the mechanism, with masses, forces and gravity. The solution is that of [`mbsjax.loosened`][]`(mech)`.
     - `state0`: where it begins, from [`mbsjax.state`][]; None for the assembled mechanism at rest.
     - `t1`: when it ends (it begins at `state0.t`); `ts`: the output times, increasing, by default 201 of them.
     - `drive`: coordinates or gauges whose motion is prescribed, by name: a function of time, or a number to hold it;
