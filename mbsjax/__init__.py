@@ -65,6 +65,7 @@ from ._model.joint.base import (
     AbstractPair as AbstractPair,
     AbstractPlanarPair as AbstractPlanarPair,
 )
+from ._model.joint.clearance import Clearance as Clearance
 from ._model.joint.composite import (
     RevoluteCylindrical as RevoluteCylindrical,
     RevoluteRevolute as RevoluteRevolute,
@@ -86,6 +87,7 @@ from ._model.joint.revolute import Revolute as Revolute
 from ._model.joint.screw import Cylindrical as Cylindrical, Screw as Screw
 from ._model.joint.spherical import Free as Free, Spherical as Spherical
 from ._model.joint.universal import Universal as Universal
+from ._model.loosened import loosened as loosened
 from ._model.mechanism import Mechanism as Mechanism
 from ._model.play import Play as Play
 from ._model.profile.base import (

@@ -20,7 +20,7 @@ from .friction import SlidingProblem
 from .mode import Mode
 from .plant import Plant
 from .rest import carried_at_rest, rest_load
-from .state import State, first_mode, state
+from .state import State, first_mode, state_of
 
 
 _MOST = 1e6  # what friction would have to be more than this many times larger for is not held by any
@@ -100,7 +100,7 @@ def holding(
     """
     if all(x.friction is None for x in (*mech.contacts, *mech.joints)):
         raise ValueError("nothing has friction in this mechanism: give a contact or a joint `friction=...`")
-    begin = state(mech, positions, t=t, estimate=estimate)
+    begin = state_of(mech, positions, t=t, estimate=estimate)
     names = [fixed] if isinstance(fixed, str) else list(fixed)
     held = {name: 0.0 for name in names}
     plant = make_plant(mech, make_problem(mech, held))

@@ -17,7 +17,7 @@ from .._programs.trees import once
 from .build import plant as make_plant
 from .mode import Mode
 from .plant import Plant
-from .state import State, first_mode
+from .state import State, check_size, first_mode
 
 
 class Linearization(eqx.Module):
@@ -40,7 +40,8 @@ class Linearization(eqx.Module):
 
 def linearize(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> Linearization:
     """The linear equations of small motions about a state, with the contacts that are `active` held, without
-    friction, which has no small motions at rest. It looks at values: not under `jit`, `vmap` or `grad`.
+    friction, which has no small motions at rest. Joints with play are held where they lie in it; for the motions within
+    it, take [`mbsjax.loosened`][]`(mech)`. It looks at values: not under `jit`, `vmap` or `grad`.
 
     !!! Example
 
@@ -50,6 +51,7 @@ def linearize(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> L
         >>> mbs.linearize(pendulum, mbs.state(pendulum)).A.round(9).tolist()
         [[0.0, 1.0], [-4.0, 0.0]]
     """
+    check_size(mech, state0, "where joints have play, give mbsjax.loosened(mech), or a state of its equilibrium")
     plant = dataclasses.replace(make_plant(mech, make_problem(mech, dict(drive or {}))), friction=None)
     if not is_concrete(plant, state0):
         raise ValueError(

@@ -15,6 +15,7 @@ from .._events.results import RESULTS
 from .._events.trigger import Trigger
 from .._kinematics.drive import problem as make_problem
 from .._kinematics.run import output_times
+from .._model.loosened import loosened
 from .._model.mechanism import Mechanism
 from .._numerics.stepper import Chord
 from .._programs.custom_types import Laws, Number, Numbers
@@ -30,7 +31,7 @@ from .record import Recording, blank
 from .replay import as_recorded, replayed
 from .solution import Solution
 from .start import Start, check_state, start
-from .state import State, active_contacts, state
+from .state import State, active_contacts, check_size, state
 
 
 _REST = 2e-5  # of the fastest impact so far: bodies that part more slowly stay together, unless a speed is given
@@ -64,7 +65,7 @@ def simulate(
 
     **Arguments:**
 
-    - `mech`: the mechanism, with masses, forces and gravity.
+    - `mech`: the mechanism, with masses, forces and gravity. The solution is that of [`mbsjax.loosened`][]`(mech)`.
     - `state0`: where it begins, from [`mbsjax.state`][]; None for the assembled mechanism at rest.
     - `t1`: when it ends (it begins at `state0.t`); `ts`: the output times, increasing, by default 201 of them.
     - `drive`: coordinates or gauges whose motion is prescribed, by name: a function of time, or a number to hold it;
@@ -102,8 +103,9 @@ def simulate(
         >>> sol.events.list(mech := ball)[0].kind, round(float(sol["height"].q[-1]), 7)
         ('impact', 1.0538938)
     """
-    drive = dict(drive or {})
+    mech, drive = loosened(mech), dict(drive or {})
     state0 = state(mech, drive=drive, throw=throw) if state0 is None else state0
+    check_size(mech, state0, "make it with mbsjax.state of this mechanism: joints with play are free in it")
     plant = _laid_out(mech, drive, triggers, restitution)
     t1 = as_float(t1, "the end of a simulation")
     ts = _output_times(ts, state0.t, t1)

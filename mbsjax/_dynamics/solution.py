@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from .._events.log import Log
 from .._events.results import RESULTS
-from .._kinematics.contacts import ContactGeometry, lifted
+from .._kinematics.contacts import AbstractContactGeometry
 from .._kinematics.drive import Problem
 from .._kinematics.run import AbstractRun
 from .._kinematics.track import check_kind
@@ -273,12 +273,10 @@ def _contacts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, press: Ar
     system = plant.problem.system
 
     def place(
-        contact: ContactGeometry, plane: AbstractPose, other: AbstractPose, e1: Array, e2: Array, *s: Array
+        contact: AbstractContactGeometry, plane: AbstractPose, other: AbstractPose, e1: Array, e2: Array, *s: Array
     ) -> tuple:
         found = contact.common_normal(contact.relative(plane, other), e1, e2, *s)
-        at = contact.A.place(e1, found.s1)
-        point, normal = (lifted(plane, x) for x in (at.position, at.normal))
-        return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap]), plane.apply(point), plane.rotate(normal)
+        return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap]), *contact.spot(plane, other, e1, found.s1)
 
     def one(t: Array, q: Array, v: Array, mode: Mode) -> tuple:
         frame = plant.frame(q, t, mode)

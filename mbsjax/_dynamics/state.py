@@ -13,6 +13,9 @@ from .._kinematics.assembly import explain
 from .._kinematics.drive import problem as make_problem
 from .._kinematics.loop_closure import Estimate, close_loops, guess, with_closed_contacts
 from .._kinematics.mode import Mode as DrivenMode
+from .._model.joint.joint import coordinate_names
+from .._model.joint.loose import LooseBallPair, LoosePair
+from .._model.loosened import loosened
 from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import pick
@@ -50,7 +53,8 @@ def state(
 
     **Arguments:**
 
-    - `mech`: the mechanism.
+    - `mech`: the mechanism. Joints with play are as [`mbsjax.loosened`][] has them: they lie where
+        their play says, and rest there, unless a position or a velocity of `"B play"` is given.
     - `positions`: coordinates or gauges by name, which are held while the others are found; or all stored
         coordinates, which are taken as an estimate.
     - `velocities`: of freedoms, by name. The others are what the constraints make of them; where that leaves them
@@ -72,10 +76,25 @@ def state(
         >>> mbs.state(four_bar, {"A": 1.0}, {"A": 2.0}).v.round(9).tolist()
         [2.0, -2.0, 2.0, 2.0]
     """
+    return state_of(loosened(mech), positions, velocities, drive=drive, t=t, estimate=estimate, throw=throw)
+
+
+def state_of(
+    mech: Mechanism,
+    positions: Any,
+    velocities: Any = None,
+    *,
+    drive: Laws | None = None,
+    t: Number = 0.0,
+    estimate: Any = None,
+    throw: bool = True,
+) -> State:
+    """`state`, of the mechanism as it is: a joint that has play is where that lies."""
     drive, t = dict(drive or {}), as_float(t, "the time of a state")
-    fixed: dict[str, Any] = {}
+    lying = _in_play(mech, drive)
+    fixed: dict[str, Any] = lying if positions is None else {}
     if isinstance(positions, Mapping):
-        fixed = {name: value for name, value in positions.items() if name not in drive}
+        fixed = _without(lying, positions) | {name: value for name, value in positions.items() if name not in drive}
         both = [name for name in positions if name in drive]
         if both:
             raise ValueError(f"{both[0]!r} is driven: its position follows from the driver")
@@ -97,7 +116,10 @@ def state(
     if looking:
         begin.warn(mech, q)
     plant = make_plant(mech, make_problem(mech, drive))
-    numbers = velocities if velocities is None else _numbers(velocities)
+    numbers = _numbers(velocities)
+    if numbers is None or isinstance(numbers, dict):
+        given = numbers or {}
+        numbers = _without({name: jnp.zeros_like(x) for name, x in lying.items()}, given) | given
     v, off = _velocity(plant, mech, q, t, mode, numbers)
     if looking and not float(off) < 1e-6:
         raise ValueError(
@@ -107,6 +129,27 @@ def state(
     return State(q, v, t)
 
 
+def _in_play(mech: Mechanism, drive: Mapping[str, Any]) -> dict[str, Array]:
+    """Where joints with play lie in it, by coordinates."""
+    loose = [j for j in mech.joints if isinstance(j.pair, LoosePair | LooseBallPair)]
+    found = {name: x for j in loose for name, x in zip(coordinate_names(j), j.start)}
+    return {name: x for name, x in found.items() if name not in drive}
+
+
+def _without(fixed: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is fixed of joints that nothing is given of."""
+    told = {name.partition(".")[0] for name in given}
+    return {name: x for name, x in fixed.items() if name.partition(".")[0] not in told}
+
+
+def check_size(mech: Mechanism, state0: State, hint: str) -> None:
+    """Raises where a state is that of another mechanism."""
+    given, own = (state0.q.shape[-1], state0.v.shape[-1]), (len(mech.start), len(mech.coordinates))
+    if given != own:
+        have = "the state has {} positions and {} velocities, the mechanism has {} and {}"
+        raise ValueError(f"{have.format(*given, *own)}: {hint}")
+
+
 def active_contacts(mech: Mechanism) -> tuple[bool, ...]:
     """Which contacts are active from the start."""
     return tuple(contact.active for contact in mech.contacts)
@@ -114,6 +157,8 @@ def active_contacts(mech: Mechanism) -> tuple[bool, ...]:
 
 def _numbers(velocities: Any) -> Any:
     """What is given, as arrays: other numbers need no other program."""
+    if velocities is None:
+        return None
     if not isinstance(velocities, Mapping):
         return as_float(velocities, "the velocities")
     return {name: as_float(x, f"the velocity of {name!r}") for name, x in velocities.items()}

@@ -133,7 +133,7 @@ def _briefly(log: Events | Log) -> str:
 def _in_words(log: Events | Log, mech: Mechanism, others: Sequence[str], gave_way: Any) -> list[Event]:
     """The events of a log. `others` are the names of what is counted on from the contacts."""
     single(log, "events can be listed")
-    elements = [[profile.kinds for profile in mech.profiles(contact)] for contact in mech.contacts]
+    elements = [mech.element_kinds(contact) for contact in mech.contacts]
     names = [*(contact.name for contact in mech.contacts), *others]
     t, kind, contact, *pairs = (np.asarray(x) for x in (log.t, log.kind, log.contact, log.before, log.after))
     given = np.full(len(t), -1) if gave_way is None else np.asarray(gave_way)

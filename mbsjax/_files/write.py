@@ -14,6 +14,7 @@ from .._model.force.load import Load
 from .._model.force.spring import Actuator, Spring
 from .._model.friction import AbstractFriction, DryTorque
 from .._model.gauge import AbstractGauge, Angle, Distance, Offset
+from .._model.joint.clearance import Clearance
 from .._model.joint.composite import CompositePair
 from .._model.joint.contact import Contact
 from .._model.joint.gear import GearPair, RackPair, RollingPair
@@ -72,9 +73,10 @@ def dumps(mech: Mechanism, *, title: str | None = None, drive: Mapping[str, Any]
     by_default = Mechanism(mech.bodies, (*mech.joints, *mech.contacts), mech.gauges, forces=mech.forces).planar
     if mech.planar != by_default:
         tables["planar"] = mech.planar
+    contacts = {c.name: _contact(c) for c in mech.contacts}
     tables["bodies"] = {b.name: _body(b) for b in mech.bodies}
     tables["joints"] = {j.name: _joint(j) for j in mech.joints}
-    tables["contacts"] = {c.name: _contact(c) for c in mech.contacts}
+    tables["contacts"] = contacts
     tables["gauges"] = {g.name: _gauge(g) for g in mech.gauges}
     tables["forces"] = {f.name: _force(f) for f in mech.forces}
     tables["drive"] = {name: _driver(name, f) for name, f in (drive or {}).items()}
@@ -161,7 +163,9 @@ def _joint(joint: Joint) -> dict[str, Any]:
     return found | ({} if joint.friction is None else {"friction": _friction(joint.friction)})
 
 
-def _contact(contact: Contact) -> dict[str, Any]:
+def _contact(contact: Contact | Clearance) -> dict[str, Any]:
+    if isinstance(contact, Clearance):
+        raise ValueError(f"{contact.name!r} cannot be written: write the mechanism that has the play")
     found: dict[str, Any] = {
         "profile_a": f"{contact.body_a}.{contact.profile_a}",
         "profile_b": f"{contact.body_b}.{contact.profile_b}",

@@ -3,7 +3,8 @@
 Written for one mechanism in one position; `lanewise` applies it along lanes.
 """
 
-from typing import NamedTuple
+import abc
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -30,23 +31,19 @@ class Proximity(NamedTuple):
     apart: Float[Array, "pairs *lanes"]  # the gaps of the pairs that are apart; none, where nothing is known of them
 
 
-class ContactGeometry(eqx.Module):
-    """A contact joint with its profiles as arrays."""
+class AbstractContactGeometry(eqx.Module):
+    """A contact laid out for computing."""
 
-    A: Outline
-    B: Outline
-    X_A: AbstractPose  # the planes of the profiles in their bodies
-    X_B: AbstractPose
-    allowed_a: tuple[int, ...] = eqx.field(static=True)
-    allowed_b: tuple[int, ...] = eqx.field(static=True)
+    X_A: eqx.AbstractVar[AbstractPose]  # the planes of what touches, in their bodies
+    X_B: eqx.AbstractVar[AbstractPose]
 
     def planes(self, X_a: AbstractPose, X_b: AbstractPose) -> tuple[AbstractPose, AbstractPose]:
         """The planes of the two profiles, where the bodies stand."""
         return X_a @ self.X_A, X_b @ self.X_B
 
     @staticmethod
-    def relative(P_a: AbstractPose, P_b: AbstractPose) -> SE2:
-        """The pose of the second plane in the first."""
+    def in_plane(P_a: AbstractPose, P_b: AbstractPose) -> SE2:
+        """The pose of the second plane in the first, as it is seen in that."""
         X = P_a.inverse() @ P_b
         if isinstance(X, SE2):
             return X
@@ -54,36 +51,107 @@ class ContactGeometry(eqx.Module):
         c, s = X.R[0, 0], X.R[1, 0]
         return SE2(c, s, X.p[0], X.p[1], jnp.arctan2(s, c))
 
-    def common_normal(self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> CommonNormal:
-        return common_normal(self.A, self.B, X, e1, e2, s1, s2)
+    @staticmethod
+    @abc.abstractmethod
+    def relative(P_a: AbstractPose, P_b: AbstractPose) -> Any:
+        """The pose of the second plane in the first, as the other methods ask for it."""
+
+    @abc.abstractmethod
+    def common_normal(self, X: Any, e1: Array, e2: Array, s1: Array, s2: Array) -> CommonNormal:
+        """The common normal of two elements."""
 
     @property
+    @abc.abstractmethod
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """The pairs of elements that can meet."""
-        return element_pairs(self.A, self.B, self.allowed_a, self.allowed_b)
 
-    def closest_pair(self, X: SE2) -> ClosestPair:
+    @abc.abstractmethod
+    def closest_pair(self, X: Any) -> ClosestPair:
         """The closest elements."""
-        return closest_pair(self.A, self.B, X, self.pairs)[0]
 
-    def wrench(self, P_a: AbstractPose, e1: Array, s1: Array, along: bool = False) -> Float[Array, " rows"]:
+    @abc.abstractmethod
+    def spot(self, P_a: AbstractPose, P_b: AbstractPose, e1: Array, s1: Array) -> tuple[Array, Array]:
+        """The place in ground, and the normal out of the first body there."""
+
+    @abc.abstractmethod
+    def wrench(
+        self, P_a: AbstractPose, P_b: AbstractPose, e1: Array, s1: Array, along: bool = False
+    ) -> Float[Array, " rows"]:
         """What the gap grows by, for each unit of a twist in ground of the second body: the wrench of a unit force
         along the common normal; the first body's twist takes as much away. Or, `along` the first profile, how fast the
         second body slides: the wrench of a unit force along the common tangent."""
-        p, n = self.A.point_and_normal(e1, s1)
-        n = jnp.stack([-n[1], n[0]]) if along else n
-        p, n = P_a.apply(lifted(P_a, p)), P_a.rotate(lifted(P_a, n))
-        if P_a.dim == 2:
-            return jnp.stack([p[0] * n[1] - p[1] * n[0], n[0], n[1]])
-        return jnp.concatenate([jnp.cross(p, n), n])
 
+    @abc.abstractmethod
     def proximity(
-        self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, on: Array, radius: Array, apart: Array | None = None
+        self, X: Any, e1: Array, e2: Array, s1: Array, s2: Array, on: Array, radius: Array, apart: Array | None = None
     ) -> Proximity:
         """What is near a contact that is on elements e1, e2 at s1, s2. Its gap is that of the closest pair, or of the
         pair that has come to overlap since the gaps of the pairs were `apart`; where it is active (`on`), of a pair
         that meets at least `radius` from where it is, or beyond a hollow corner. The gaps of the pairs that are apart
         now are padded as `apart` is."""
+
+    @abc.abstractmethod
+    def next_elements(
+        self, X: Any, e1: Array, e2: Array, s1: Array, s2: Array, w: Array, size: Array
+    ) -> tuple[Places, Array]:
+        """Where a contact is next that has left its element by the end w, and whether it can be there."""
+
+    @property
+    @abc.abstractmethod
+    def bounding_circles(self) -> tuple[Float[Array, "2 2"], Float[Array, "2"]]:
+        """A center of each profile, and how far the profile reaches from it."""
+
+    @abc.abstractmethod
+    def gap_rate_bound(self, P_a: AbstractPose, P_b: AbstractPose, V: Array, centers: Array, reaches: Array) -> Array:
+        """A bound on how fast the gap can change, where V is the twist of the second body relative to the first, in
+        ground, and the profiles reach so far around their centers."""
+
+    @property
+    @abc.abstractmethod
+    def feature_sizes(self) -> tuple[Array, Array]:
+        """How far bodies can move along each other without missing anything between two looks: the length of the
+        shortest element; and near two elements that are round, corners included, half of their radii."""
+
+
+class ContactGeometry(AbstractContactGeometry):
+    """A contact joint with its profiles as arrays."""
+
+    A: Outline
+    B: Outline
+    X_A: AbstractPose
+    X_B: AbstractPose
+    allowed_a: tuple[int, ...] = eqx.field(static=True)
+    allowed_b: tuple[int, ...] = eqx.field(static=True)
+
+    @staticmethod
+    def relative(P_a: AbstractPose, P_b: AbstractPose) -> SE2:
+        return AbstractContactGeometry.in_plane(P_a, P_b)
+
+    def common_normal(self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array) -> CommonNormal:
+        return common_normal(self.A, self.B, X, e1, e2, s1, s2)
+
+    @property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        return element_pairs(self.A, self.B, self.allowed_a, self.allowed_b)
+
+    def closest_pair(self, X: SE2) -> ClosestPair:
+        return closest_pair(self.A, self.B, X, self.pairs)[0]
+
+    def spot(self, P_a: AbstractPose, P_b: AbstractPose, e1: Array, s1: Array) -> tuple[Array, Array]:
+        at = self.A.place(e1, s1)
+        point, normal = (lifted(P_a, x) for x in (at.position, at.normal))
+        return P_a.apply(point), P_a.rotate(normal)
+
+    def wrench(
+        self, P_a: AbstractPose, P_b: AbstractPose, e1: Array, s1: Array, along: bool = False
+    ) -> Float[Array, " rows"]:
+        p, n = self.A.point_and_normal(e1, s1)
+        n = jnp.stack([-n[1], n[0]]) if along else n
+        return unit_wrench(P_a.apply(lifted(P_a, p)), P_a.rotate(lifted(P_a, n)))
+
+    def proximity(
+        self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, on: Array, radius: Array, apart: Array | None = None
+    ) -> Proximity:
         first, second = self.pairs
         n = len(first)
         near, outside = closest_pair(
@@ -107,7 +175,6 @@ class ContactGeometry(eqx.Module):
     def next_elements(
         self, X: SE2, e1: Array, e2: Array, s1: Array, s2: Array, w: Array, size: Array
     ) -> tuple[Places, Array]:
-        """Where a contact is next that has left its element by the end w, and whether it can be there."""
         *pairs, begin = self._pairs_after(e1, e2, w)
         n1, n2 = (jnp.stack(x) for x in zip(*pairs))
         sure = (jnp.maximum(n1, 0), jnp.maximum(n2, 0))
@@ -120,15 +187,12 @@ class ContactGeometry(eqx.Module):
 
     @property
     def bounding_circles(self) -> tuple[Float[Array, "2 2"], Float[Array, "2"]]:
-        """A center of each profile, and how far the profile reaches from it."""
         centers, reaches = zip(self.A.bounding_circle, self.B.bounding_circle)
         return jnp.stack(centers), jnp.stack(reaches)
 
-    @staticmethod
-    def gap_rate_bound(P_a: AbstractPose, P_b: AbstractPose, V: Array, centers: Array, reaches: Array) -> Array:
-        """A bound on how fast the distance of the two profiles can change, where V is the twist of the second body
-        relative to the first, in ground, and they reach so far around their centers: no point of a profile moves
-        faster than its center, and round that. A circle is as far from anything as its center, but for its radius."""
+    def gap_rate_bound(self, P_a: AbstractPose, P_b: AbstractPose, V: Array, centers: Array, reaches: Array) -> Array:
+        """No point of a profile moves faster than its center, and round that. A circle is as far from anything as its
+        center, but for its radius."""
         bounds = []
         for X, center, reach in zip((P_a, P_b), centers, reaches):
             p = X.apply(lifted(X, center))
@@ -141,8 +205,6 @@ class ContactGeometry(eqx.Module):
 
     @property
     def feature_sizes(self) -> tuple[Array, Array]:
-        """How far bodies can move along each other without missing anything between two looks: the length of the
-        shortest element; and near two elements that are round, corners included, half of their radii."""
         shortest, radii = [], []
         for shape in (self.A, self.B):
             row = shape.rows
@@ -196,19 +258,27 @@ def _corner(shape: Outline, e: Array) -> Array:
     return (e >= 0) & ~shape.is_line(sure) & ~shape.is_curve(sure) & (shape.column(sure)[2] == 0)
 
 
-def contact_geometry(contact: Contact, a: Profile, b: Profile, group: type[AbstractPose]) -> ContactGeometry:
-    def placed(frame: object) -> AbstractPose:
-        if isinstance(frame, PlanarFrame):
-            return SE2.of(frame) if group is SE2 else SE3.of(embed(frame))
-        assert isinstance(frame, jax.Array)
-        return SE3.of(frame)
+def unit_wrench(p: Array, n: Array) -> Float[Array, " rows"]:
+    """That of a unit force along n at p."""
+    if p.shape[0] == 2:
+        return jnp.stack([p[0] * n[1] - p[1] * n[0], n[0], n[1]])
+    return jnp.concatenate([jnp.cross(p, n), n])
 
+
+def placed(frame: PlanarFrame | Array, group: type[AbstractPose]) -> AbstractPose:
+    """A plane of a body, in the algebra of the mechanism."""
+    if isinstance(frame, PlanarFrame):
+        return SE2.of(frame) if group is SE2 else SE3.of(embed(frame))
+    return SE3.of(frame)
+
+
+def contact_geometry(contact: Contact, a: Profile, b: Profile, group: type[AbstractPose]) -> ContactGeometry:
     what = f"of contact {contact.name!r}"
     return ContactGeometry(
-        a.outline,
-        b.outline,
-        placed(a.frame),
-        placed(b.frame),
-        allowed_elements(a, contact.elements_a, f"elements_a {what}"),
-        allowed_elements(b, contact.elements_b, f"elements_b {what}"),
+        A=a.outline,
+        B=b.outline,
+        X_A=placed(a.frame, group),
+        X_B=placed(b.frame, group),
+        allowed_a=allowed_elements(a, contact.elements_a, f"elements_a {what}"),
+        allowed_b=allowed_elements(b, contact.elements_b, f"elements_b {what}"),
     )

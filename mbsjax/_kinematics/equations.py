@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from .._model.gauge import AbstractGauge
 from .._numerics.groups import AbstractPose, expand, lanewise, one, part, take, wide
 from .._numerics.rates import derivatives_at_zero, moving_pose
-from .contacts import ContactGeometry
+from .contacts import AbstractContactGeometry
 from .layout import Layout
 from .mode import Mode
 from .system import Rotations, System, Targets
@@ -150,7 +150,7 @@ def _movement(
 
 
 def _second_gap_rate(
-    contact: ContactGeometry,
+    contact: AbstractContactGeometry,
     P_a: AbstractPose,
     P_b: AbstractPose,
     V_a: Array,

@@ -13,7 +13,7 @@ from .._model.joint.revolute import RevolutePair
 from .._model.mechanism import Mechanism
 from .._model.topology import Topology
 from .._numerics.groups import SE2, SE3, AbstractPose
-from .contacts import ContactGeometry
+from .contacts import AbstractContactGeometry
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Layout:
         return self.topology.paths[np.argsort(self._renumber)][:, self.owner].astype(float)
 
 
-def layout(mech: Mechanism, contacts: tuple[ContactGeometry, ...] = ()) -> Layout:
+def layout(mech: Mechanism, contacts: tuple[AbstractContactGeometry, ...] = ()) -> Layout:
     """The static side of a mechanism."""
     kinds: dict[object, list[int]] = {}
     for i in (*mech.topology.tree, *mech.topology.chords):  # in the order of the walk: one kind needs no sorting then
@@ -160,7 +160,7 @@ def _slots(mech: Mechanism) -> tuple[int, ...]:
     return tuple(slots)
 
 
-def _contact_kinds(contacts: tuple[ContactGeometry, ...]) -> dict[object, tuple[int, ...]]:
+def _contact_kinds(contacts: tuple[AbstractContactGeometry, ...]) -> dict[object, tuple[int, ...]]:
     kinds: dict[object, tuple[int, ...]] = {}
     for k, each in enumerate(contacts):
         numbers, structure = eqx.partition(each, eqx.is_array)

@@ -5,13 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from .._model.joint.clearance import Clearance
 from .._model.joint.contact import Contact
 from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import ClosestPair
 from .._model.profile.profile import Profile, sampled
 from .._numerics.groups import SE2, AbstractPose
 from .._programs.trees import once
-from .contacts import ContactGeometry
+from .contacts import AbstractContactGeometry
 from .system import System
 
 
@@ -22,9 +23,8 @@ _DEEP = 2e-3  # of the size of the profiles: points that are less deep are left 
 def closest_pairs_and_poses(laid_out: System, q: Float[Array, " nq"]) -> tuple[ClosestPair, SE2]:
     """The closest elements of every contact, and the pose of its second profile in the plane of the first."""
 
-    def near(contact: ContactGeometry, *planes: AbstractPose) -> tuple[ClosestPair, SE2]:
-        X = contact.relative(*planes)
-        return contact.closest_pair(X), X
+    def near(contact: AbstractContactGeometry, *planes: AbstractPose) -> tuple[ClosestPair, SE2]:
+        return contact.closest_pair(contact.relative(*planes)), contact.in_plane(*planes)
 
     return laid_out.each_contact(near, *laid_out.planes(laid_out.poses(q)))
 
@@ -34,6 +34,9 @@ def check_start(mech: Mechanism, near: ClosestPair, poses: SE2) -> None:
     those that last for an instant only. `near` and `poses` are those of `closest_pairs_and_poses`."""
     near, poses = jax.tree_util.tree_map(np.asarray, (near, poses))
     for k, contact in enumerate(mech.contacts):
+        if isinstance(contact, Clearance):
+            _check_clearance(contact, float(near.gap[k]))
+            continue
         a, b = mech.profiles(contact)
         c, s, x, y = poses.c[k], poses.s[k], poses.x[k], poses.y[k]
         first = np.concatenate([p[:-1] for p in sampled(a, _DENSE)])
@@ -69,6 +72,14 @@ def overlapping(near: ClosestPair, size: Float[Array, ""], held: Bool[Array, " c
     overlap, also where nobody can look."""
     gap = near.gap / size
     return jnp.any(~held & (gap < -1e-8) & (gap > -0.05))
+
+
+def _check_clearance(contact: Clearance, gap: float) -> None:
+    most = float(contact.play.size)
+    if contact.play.law is None and gap < -1e-6 * most:
+        raise ValueError(
+            f"the play of size {most:.6g} of {contact.name!r} is exceeded at the start by {-gap:.6g}: say where it lies"
+        )
 
 
 def _check_pair(contact: Contact, profiles: tuple[Profile, Profile], places: list[tuple[int, float]]) -> None:

@@ -1,5 +1,6 @@
 """A mechanism in words, which is what it is printed as."""
 
+from .._model.joint.contact import Contact
 from .._model.mechanism import Mechanism
 from .._model.printing import printed
 from .._programs.precision import is_concrete
@@ -27,8 +28,10 @@ def summary(mech: Mechanism) -> str:
         lines.append(f"  {label:<9}{joint.name}: {pair} {joint.body_a} -> {joint.body_b} ({names}){closes}")
     for i, contact in enumerate(mech.contacts):
         label = "contacts" if i == 0 else ""
-        ends = " -> ".join((f"{contact.body_a}.{contact.profile_a}", f"{contact.body_b}.{contact.profile_b}"))
-        counts = " x ".join(str(len(p.kinds)) for p in mech.profiles(contact))
+        ends = f"{contact.body_a} -> {contact.body_b}"
+        if isinstance(contact, Contact):
+            ends = f"{contact.body_a}.{contact.profile_a} -> {contact.body_b}.{contact.profile_b}"
+        counts = " x ".join(str(len(kinds)) for kinds in mech.element_kinds(contact))
         state = "active: q1, q2" if contact.active else "virtual: q1, q2, q3"
         lines.append(f"  {label:<9}{contact.name}: {ends} ({state}), {counts} elements")
     for i, gauge in enumerate(mech.gauges):

@@ -17,12 +17,14 @@ from jaxtyping import Array, Float
 from .._events.places import Places
 from .._model.gauge import AbstractGauge
 from .._model.joint.base import AbstractFlatPair, AbstractPair, fixed_screws, local_twists, motion
+from .._model.joint.clearance import Clearance
 from .._model.mechanism import Mechanism
 from .._model.profile.base import Row
 from .._model.profile.closest_pair import ClosestPair, CommonNormal
 from .._numerics.groups import SE2, SE3, AbstractPose, lanewise, one, part, pick, take, wide
 from .._programs.trees import once
-from .contacts import ContactGeometry, Proximity, contact_geometry
+from .clearance import clearance_geometry
+from .contacts import AbstractContactGeometry, ContactGeometry, Proximity, contact_geometry
 from .layout import Layout, layout
 from .mode import Mode
 
@@ -46,7 +48,7 @@ class System(eqx.Module):
     inlet: AbstractPose  # of every joint of the tree: its frame on the parent,
     outlet: AbstractPose  # and its frame on the child
     gauges: tuple[AbstractGauge, ...]
-    contacts: tuple[ContactGeometry, ...]  # the contacts, one for each kind, their leaves stacked
+    contacts: tuple[AbstractContactGeometry, ...]  # the contacts, one for each kind, their leaves stacked
     size: Float[Array, "*lanes"]  # a typical length, to weigh lengths against angles
 
     def retract(self, q: Float[Array, "nq *lanes"], d: Float[Array, "nv *lanes"]) -> Float[Array, "nq *lanes"]:
@@ -146,7 +148,7 @@ class System(eqx.Module):
         order = np.argsort(np.concatenate(kinds))
         return jax.tree_util.tree_map(lambda *x: pick(jnp.concatenate(x), order), *results)
 
-    def contact(self, k: int) -> ContactGeometry:
+    def contact(self, k: int) -> AbstractContactGeometry:
         """Contact number `k`."""
         group, members = next((g, m) for g, m in enumerate(self.layout.contact_kinds) if k in m)
         i = members.index(k)
@@ -167,7 +169,9 @@ class System(eqx.Module):
     def common_normals(self, P: Planes, where: tuple[Array, ...]) -> CommonNormal:
         """The common normal of every contact on its present elements."""
 
-        def normal(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *where: Array) -> CommonNormal:
+        def normal(
+            contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *where: Array
+        ) -> CommonNormal:
             return contact.common_normal(contact.relative(P_a, P_b), *where)
 
         return self.each_contact(normal, *P, *where)
@@ -177,7 +181,7 @@ class System(eqx.Module):
         """What is near every contact, which is at `where`, since its pairs were `apart`, if that is known;
         `ContactGeometry.proximity`."""
 
-        def near(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array) -> Proximity:
+        def near(contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array) -> Proximity:
             return contact.proximity(contact.relative(P_a, P_b), *rest)
 
         radius = jnp.broadcast_to(_ELSEWHERE * self.size, active.shape)
@@ -200,7 +204,7 @@ class System(eqx.Module):
     def next_elements(self, P: Planes, where: Places, w: Array) -> tuple[Places, Array]:
         """Where every contact is next if it left its element by the end w; `ContactGeometry.next_elements`."""
 
-        def following(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array):
+        def following(contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array):
             return contact.next_elements(contact.relative(P_a, P_b), *rest)
 
         each = [jnp.broadcast_to(x, where[0].shape) for x in (w, self.size)]
@@ -212,7 +216,7 @@ class System(eqx.Module):
         near each pair of elements; within bounds."""
         most = self._most_pairs
 
-        def sizes(contact: ContactGeometry) -> tuple[Array, Array]:
+        def sizes(contact: AbstractContactGeometry) -> tuple[Array, Array]:
             along, rounds = contact.feature_sizes
             return along, jnp.pad(rounds, (0, most - rounds.shape[0]), constant_values=jnp.inf)
 
@@ -240,9 +244,11 @@ class System(eqx.Module):
         """The wrench of a unit force in every contact on its present elements, and its common normal. With `tangents`,
         the wrenches of unit forces along them follow."""
 
-        def both(contact: ContactGeometry, P_a: AbstractPose, P_b: AbstractPose, e1: Array, e2: Array, *s: Array):
+        def both(
+            contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, e1: Array, e2: Array, *s: Array
+        ):
             found = contact.common_normal(contact.relative(P_a, P_b), e1, e2, *s)
-            wrenches = [contact.wrench(P_a, e1, found.s1, along) for along in (False, True)[: 1 + tangents]]
+            wrenches = [contact.wrench(P_a, P_b, e1, found.s1, along) for along in (False, True)[: 1 + tangents]]
             return tuple(wrenches), found
 
         wrenches, found = self.each_contact(both, *P, *mode.places)
@@ -362,7 +368,10 @@ def system(mech: Mechanism) -> System:
 @once
 def _system(mech: Mechanism) -> System:
     group = SE2 if mech.planar else SE3
-    contacts = tuple(contact_geometry(c, *mech.profiles(c), group) for c in mech.contacts)
+    contacts = tuple(
+        clearance_geometry(c, group) if isinstance(c, Clearance) else contact_geometry(c, *mech.profiles(c), group)
+        for c in mech.contacts
+    )
     plan = layout(mech, contacts)
     joints = [mech.joints[j] for j in plan.order]
     X_A, X_B = (list(X) for X in zip(*(j.seats(plan.group) for j in joints)))
@@ -385,5 +394,5 @@ def _system(mech: Mechanism) -> System:
     return System(plan, pairs, X_A, X_B, inlet, outlet, mech.gauges, contacts, jnp.where(reach > 0, reach, 1.0))
 
 
-def _rows(contacts: tuple[ContactGeometry, ...]) -> list[Row]:
-    return [side.rows for t in contacts for side in (t.A, t.B)]
+def _rows(contacts: tuple[AbstractContactGeometry, ...]) -> list[Row]:
+    return [side.rows for t in contacts if isinstance(t, ContactGeometry) for side in (t.A, t.B)]

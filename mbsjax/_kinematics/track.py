@@ -276,7 +276,5 @@ class ContactReader(eqx.Module):
         value, rate, second_rate = derivatives_at_zero(coordinates)
         apart = ~on & ~jnp.isfinite(near.gap)
         value = jnp.where(apart, jnp.stack([jnp.nan, jnp.nan, jnp.inf]), value)
-        place = contact.A.place(e1, value[0] - e1)
-        plane = moving[0][0]
-        point, normal = (jnp.concatenate([x, jnp.zeros(plane.dim - 2)]) for x in (place.position, place.normal))
-        return ContactTrack(value, rate, second_rate, on, plane.apply(point), plane.rotate(normal))
+        point, normal = contact.spot(moving[0][0], moving[1][0], e1, value[0] - e1)
+        return ContactTrack(value, rate, second_rate, on, point, normal)

@@ -14,8 +14,9 @@ from .._programs.precision import as_float, numpy_of
 from .body import Body, point3
 from .force.base import AbstractForce
 from .gauge import AbstractGauge
+from .joint.clearance import ELEMENTS, Clearance
 from .joint.contact import Contact, allowed_elements
-from .joint.joint import Joint
+from .joint.joint import Joint, coordinate_names
 from .printing import printed
 from .profile.profile import Profile
 from .topology import Topology, topology
@@ -50,7 +51,7 @@ class Mechanism(eqx.Module):
 
     bodies: tuple[Body, ...]
     joints: tuple[Joint, ...]
-    contacts: tuple[Contact, ...]
+    contacts: tuple[Contact | Clearance, ...]
     gauges: tuple[AbstractGauge, ...]
     forces: tuple[AbstractForce, ...]
     gravity: Float[Array, "3"]
@@ -69,8 +70,8 @@ class Mechanism(eqx.Module):
         joints = tuple(joints)
         self.bodies, self.gauges, self.forces = tuple(bodies), tuple(gauges), tuple(forces)
         self.gravity = point3(gravity, "the gravity of a mechanism")
-        self.joints = tuple(j for j in joints if not isinstance(j, Contact))
-        self.contacts = tuple(j for j in joints if isinstance(j, Contact))
+        self.joints = tuple(j for j in joints if not isinstance(j, Contact | Clearance))
+        self.contacts = tuple(j for j in joints if isinstance(j, Contact | Clearance))
         for members, kind, what in (
             (self.bodies, Body, "bodies"),
             (self.joints, Joint, "joints"),
@@ -85,9 +86,7 @@ class Mechanism(eqx.Module):
         self._check_forces()
         own = [need for force in self.forces for need in force.needs if isinstance(need, AbstractGauge)]
         culprits = [x.name for x in (*self.joints, *self.gauges, *own) if not x.planar]
-        culprits += [
-            c.name for c in self.contacts for p in self.profiles(c) if not isinstance(p.frame, frames.PlanarFrame)
-        ]
+        culprits += [c.name for c in self.contacts if not self._flat(c)]
         if planar and culprits:
             raise ValueError(
                 f"the mechanism cannot be planar: {culprits[0]!r} is described in space (give its points as pairs)"
@@ -137,6 +136,8 @@ class Mechanism(eqx.Module):
 
     def _check_profiles(self) -> None:
         for contact in self.contacts:
+            if isinstance(contact, Clearance):
+                continue
             if contact.moves is not None and contact.moves not in self.coordinates:
                 what = unknown("coordinate", contact.moves, self.coordinates)
                 raise ValueError(f"contact {contact.name!r} moves {what}")
@@ -174,6 +175,19 @@ class Mechanism(eqx.Module):
             self.body(contact.body_b).profiles[contact.profile_b],
         )
 
+    def element_kinds(self, contact: Contact | Clearance) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the two sides of a contact are made of, element by element."""
+        if isinstance(contact, Clearance):
+            walls, inside = ELEMENTS[contact.kind]
+            return walls, (inside,)
+        first, second = self.profiles(contact)
+        return first.kinds, second.kinds
+
+    def _flat(self, contact: Contact | Clearance) -> bool:
+        if isinstance(contact, Clearance):
+            return contact.planar
+        return all(isinstance(p.frame, frames.PlanarFrame) for p in self.profiles(contact))
+
     @property
     def links(self) -> tuple[str, ...]:
         """The names of the bodies, ground first."""
@@ -187,9 +201,7 @@ class Mechanism(eqx.Module):
     @property
     def coordinates(self) -> tuple[str, ...]:
         """The names of all freedoms, joint by joint: `"O"`, or `"sleeve.angle"` where there are several."""
-        return tuple(
-            j.name if len(j.pair.coordinates) == 1 else f"{j.name}.{c}" for j in self.joints for c in j.pair.coordinates
-        )
+        return tuple(name for j in self.joints for name in coordinate_names(j))
 
     @property
     def start(self) -> Float[Array, " nq"]:
@@ -221,7 +233,7 @@ class Mechanism(eqx.Module):
         """
         return find("joint", name, self.joints)
 
-    def contact(self, name: str) -> Contact:
+    def contact(self, name: str) -> Contact | Clearance:
         """The contact joint of this name.
 
         !!! Example

@@ -9,6 +9,7 @@ from .._dynamics.solution import ContactForce, Solution
 from .._kinematics.assembly import Assembly, assemble
 from .._kinematics.motion import Motion
 from .._kinematics.track import Configuration
+from .._model.joint.clearance import Clearance
 from .._model.mechanism import Mechanism
 from .._programs.batch import single
 from .scene import placed, tangents
@@ -218,6 +219,8 @@ def touching(what: Any, at: Any) -> list[Touching]:
 
 def _closed(at: Configuration, name: str) -> tuple[bool, np.ndarray, np.ndarray]:
     contact = at.mech.contact(name)
+    if isinstance(contact, Clearance):
+        return False, np.zeros(2), np.zeros(2)
     rim = at.mech.profiles(contact)[0]
     q1, _, gap = np.asarray(at[name])
     dim, size = 2 if at.mech.planar else 3, np.ptp(rim.points(), 0).max()

@@ -360,7 +360,7 @@ def _bars(motion: Any) -> list[Bar]:
 
     def close(k: int, t: float) -> None:
         if on[k] and t > since[k]:
-            a, b = (p.kinds[int(e)] for p, e in zip(mech.profiles(mech.contacts[k]), pairs[k]))
+            a, b = (kinds[int(e)] for kinds, e in zip(mech.element_kinds(mech.contacts[k]), pairs[k]))
             found.append(Bar(k, float(since[k]), t, (int(pairs[k][0]), int(pairs[k][1])), (a, b)))
         since[k] = t
 

@@ -10,6 +10,7 @@ from jaxtyping import Array
 from .. import frames
 from .._kinematics.system import System, system
 from .._model.gauge import Distance
+from .._model.joint.clearance import Clearance
 from .._model.joint.contact import Contact
 from .._model.joint.joint import Joint
 from .._model.mechanism import Mechanism
@@ -115,11 +116,11 @@ def placed(points: np.ndarray, frame: PlanarFrame | object, dim: int) -> np.ndar
     return (flat @ X[:3, :3].T + X[:3, 3])[:, :dim]
 
 
-def tangents(mech: Mechanism, contact: Contact, turned: np.ndarray, normal: np.ndarray) -> np.ndarray:
+def tangents(mech: Mechanism, contact: Contact | Clearance, turned: np.ndarray, normal: np.ndarray) -> np.ndarray:
     """The directions in which the first profile of a contact is drawn, where the normals out of it are known, `(rows,
     dim)`, and how its body is turned, `(rows, 3, 3)`."""
     if normal.shape[1] == 2:
         return np.stack([-normal[:, 1], normal[:, 0]], 1)
-    frame = mech.profiles(contact)[0].frame
+    frame = contact.frame_a if isinstance(contact, Clearance) else mech.profiles(contact)[0].frame
     X = np.asarray(frames.embed(frame) if isinstance(frame, PlanarFrame) else frame)
     return np.cross(turned @ X[:3, 2], normal)

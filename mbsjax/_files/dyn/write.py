@@ -11,6 +11,7 @@ import numpy as np
 from ... import frames
 from ..._model.body import Body, inertia_matrix
 from ..._model.force.spring import Actuator, Spring
+from ..._model.joint.clearance import Clearance
 from ..._model.joint.contact import Contact
 from ..._model.joint.joint import Joint
 from ..._model.mechanism import GROUND, Mechanism
@@ -209,7 +210,9 @@ class _Writer:
                 yield self.field("curve", self.pick(words.CURVES["point"]))
                 yield self.field("end", self.pick(words.YES[last]))
 
-    def pair(self, joint: Joint | Contact) -> Iterator[str]:
+    def pair(self, joint: Joint | Contact | Clearance) -> Iterator[str]:
+        if isinstance(joint, Clearance):
+            raise ValueError(f"a .DYN file cannot hold {joint.name!r}: it has no play")
         if isinstance(joint, Contact):
             kind, (a, b) = "contact", (joint.profile_a, joint.profile_b)
             for option in ("law", "friction", "elements_a", "elements_b", "moves"):
@@ -232,8 +235,8 @@ class _Writer:
         yield self.field("surf_b", b)
         yield self.field("type", self.pick(words.PAIRS[kind]))
 
-    def motion(self, joint: Joint | Contact) -> Iterator[str]:
-        names = () if isinstance(joint, Contact) else coordinates_of(joint)
+    def motion(self, joint: Joint | Contact | Clearance) -> Iterator[str]:
+        names = () if isinstance(joint, Contact | Clearance) else coordinates_of(joint)
         q, v = ([float(x[c]) for c in names] for x in (self.dyn.positions, self.dyn.velocities))
         if isinstance(joint, Contact) and joint.name in self.dyn.places:
             q = [float(x) for x in self.dyn.places[joint.name]]

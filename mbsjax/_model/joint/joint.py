@@ -142,6 +142,12 @@ class Joint(eqx.Module):
     __repr__ = by_fields
 
 
+def coordinate_names(joint: Joint) -> tuple[str, ...]:
+    """The names of the freedoms of a joint in its mechanism: `"O"`, or `"sleeve.angle"` where there are several."""
+    names = joint.pair.coordinates
+    return (joint.name,) if len(names) == 1 else tuple(f"{joint.name}.{name}" for name in names)
+
+
 def check_name(name: Any, what: str) -> None:
     if not isinstance(name, str) or not name or "." in name:
         raise ValueError(f"the name of {what} must be a text without dots, got {name!r}")
