@@ -139,6 +139,7 @@ from ._pictures.table import Table as Table
 from ._pictures.viewer.view import Viewer as Viewer, view as view
 from ._programs import deprecated as _deprecated, xla as _xla  # noqa: F401
 from ._programs.prepare import keep_programs as keep_programs
+from ._programs.version import VERSION
 from ._synthesis.conditions import (
     grashof as grashof,
     hertz_pressure as hertz_pressure,
@@ -160,6 +161,7 @@ from ._synthesis.synthesize import Design as Design, Synthesis as Synthesis, syn
 from ._synthesis.task import Task as Task
 from ._synthesis.tradeoff import Front as Front, levels as levels, pareto as pareto
 from ._tolerance.allocation import Allocation as Allocation, Cost as Cost, allocate as allocate
+from ._tolerance.belief import Belief as Belief, RejectEstimate as RejectEstimate
 from ._tolerance.campaign import Campaign as Campaign, StoreWarning as StoreWarning, campaign as campaign
 from ._tolerance.capability import Capability as Capability, Moments as Moments, capability as capability
 from ._tolerance.distribution.base import AbstractDistribution as AbstractDistribution
@@ -179,6 +181,7 @@ from ._tolerance.sample import (
     monte_carlo as monte_carlo,
 )
 from ._tolerance.study import Study as Study
+from ._tolerance.summary import Summary as Summary
 from ._tolerance.tally import Tally as Tally
 from ._tolerance.taylor import (
     FirstOrder as FirstOrder,
@@ -195,7 +198,7 @@ from ._tolerance.worst_case import (
 from .frames import PlanarFrame as PlanarFrame, at as at
 
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _RENAMED = {
     "Linearisation": "Linearization",

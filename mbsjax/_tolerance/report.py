@@ -14,11 +14,12 @@ from .._programs.reprs import has_numbers, head
 from . import report_plots as plots
 from .belief import Belief, RejectEstimate
 from .evaluate import CHUNK
+from .report_data import Contents
 from .report_drawing import drawn
-from .report_page import Contents, page
+from .report_page import page
 from .sample import Sample, monte_carlo
 from .study import Study
-from .summary import Found, Summary, group_names, ranking, summary, survivors
+from .summary import Found, Summary, gathered, group_names, ranking, summary, survivors
 from .taylor import FirstOrder, SecondOrder, first_order, second_order
 from .worst_case import DesignPoint, WorstCase, form, worst_case
 
@@ -28,13 +29,13 @@ TARGET = 1.33
 
 
 class Report(eqx.Module):
-    """What [`mbsjax.tolerance`][] found. `print` shows its tables, the summary first; `report["contributors of phi"]` is
-    one of them.
+    """What [`mbsjax.tolerance`][] found. `print` shows its tables, the summary first; `report["contributors of phi"]`
+    is one of them.
 
     - `study`, `first`, `second`, `worst`, `points`, `sample`: the parts it is made of; None where not asked for.
     - `believed`: of each measure, the yield by the method to believe, and why, a [`mbsjax.Belief`][].
-    - `to_csv(folder)`, `to_json(path)`: the tables. `to_html(path)`: one page in which tolerances, mean shifts and limits
-        can be changed.
+    - `to_csv(folder)`, `to_json(path)`: the tables. `to_html(path)`: one page, in which tolerances, mean shifts and
+        limits can be changed.
     - `pareto`, `histogram`, `bands`, `contributions`, `convergence`, `scatter`: pictures; they take axes and give them
         back.
     """
@@ -54,7 +55,9 @@ class Report(eqx.Module):
     def tables(self) -> list[Table]:
         single = [name for name, at in self.study.slices.items() if isinstance(at, int)]
         rows = [name for name in self.study.slices if name not in single]
-        tables = [self._summary(), self._ranking(), self._methods()]
+        found = self._found
+        lines = summary(found, self.target)
+        tables = [self._summary(lines), self._ranking(found), self._methods(lines)]
         tables += [self._measures(single)] if single else []
         tables += [self._contributors(name) for name in single]
         tables += [self._stroke(name) for name in rows]
@@ -89,27 +92,30 @@ class Report(eqx.Module):
 
     @property
     def _found(self) -> Found:
-        return Found(self.study, self.first, self.second, self.sample, dict(self.estimates))
+        return gathered(self.study, self.first, self.second, self.sample, dict(self.estimates))
 
-    def _summary(self) -> Table:
+    def _summary(self, lines: list[Summary]) -> Table:
         lower, upper = np.asarray(self.study.lower), np.asarray(self.study.upper)
         rows = [
             (
                 x.measure, float(lower[x.at]), float(upper[x.at]), x.belief.good, x.belief.method, x.cpk, x.cpk_of,
                 x.verdict or "no limits", x.contributor, 100 * x.part,
             )
-            for x in self.summary
+            for x in lines
         ]  # fmt: skip
         columns = ("measure", "lower limit", "upper limit", "yield", "by", "Cpk", "Cpk of", "verdict")
         return Table("summary", (*columns, "main contributor", "% of variance"), rows)
 
-    def _ranking(self) -> Table:
-        rows = [(x.name, 100 * x.largest, x.measure, *(100 * p for p in x.parts)) for x in ranking(self._found)]
+    def _ranking(self, found: Found) -> Table:
+        rows = [(x.name, 100 * x.largest, x.measure, *(100 * p for p in x.parts)) for x in ranking(found)]
         columns = ("dimension", "largest % of variance", "of", *(f"% of {name}" for name in self.study.labels))
         return Table("ranking", columns, rows)
 
-    def _methods(self) -> Table:
-        rows = [(name, x.method or "none", x.good, x.error, x.why) for name, x in self.believed.items()]
+    def _methods(self, lines: list[Summary]) -> Table:
+        rows = [
+            (x.measure, x.belief.method or "none", x.belief.good, x.belief.error, x.belief.why)
+            for x in lines
+        ]  # fmt: skip
         return Table("which method to believe", ("measure", "method", "yield", "standard error", "why"), rows)
 
     def _measures(self, names: list[str]) -> Table:

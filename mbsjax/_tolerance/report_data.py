@@ -1,18 +1,18 @@
 """What a tolerance report's page computes with: derivatives, distributions, limits, and the lines of the mechanism."""
 
 import base64
-import html
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._pictures.table import Table
 from .distribution.base import WEIGHTS, AbstractDistribution
 from .report_drawing import Drawing, dimension_lines, skeleton, ties
 from .study import Study
 from .summary import Found, Summary, group_names
-from .taylor import FirstOrder, SecondOrder
+from .worst_case import WorstCase
 
 
 _MOST = 60_000  # curvatures in a page
@@ -38,20 +38,45 @@ def embedded(content: Any) -> str:
     return data
 
 
-def contents(
-    found: Found, lines: Sequence[Summary], drawing: Drawing | None, target: float, units: Mapping[str, str]
-) -> dict[str, Any]:
-    """All of it."""
+class Contents(NamedTuple):
+    """What a page is made of."""
+
+    title: str
+    found: Found
+    worst: WorstCase | None
+    tables: Sequence[Table]
+    summary: Sequence[Summary]
+    pictures: Sequence[tuple[str, str, Callable]]
+    drawing: Drawing | None
+    seed: int
+    target: float
+    units: Mapping[str, str]
+
+
+def is_along(c: Contents, x: Summary) -> bool:
+    """Whether a measure is a row along a stroke."""
+    return not isinstance(c.found.study.slices[x.measure], int)
+
+
+def first_value(c: Contents, name: str) -> int:
+    """Where the values of a measure begin."""
+    at = c.found.study.slices[name]
+    return at if isinstance(at, int) else at.start
+
+
+def contents(c: Contents) -> dict[str, Any]:
+    """All that the page computes with."""
+    found = c.found
     study, first, second = found.study, found.first, found.second
     std = np.asarray(study.std)
     d, m = len(std), len(study.columns)
     single = [at for at in study.slices.values() if isinstance(at, int)]
     curved = [] if second is None else list(range(m)) if m * d * d <= _MOST else single
     return {
-        "groups": _groups(study, units),
+        "groups": _groups(study, c.units),
         "dimensions": list(study.names),
         "nominal": exact(study.nominal),
-        "measures": [_measure(found, line, units) for line in lines],
+        "measures": [_measure(found, line, c.units) for line in c.summary],
         "places": {name: exact(x) for name, x in study.along.items()},
         "values": exact(first.values),
         "nominal_values": exact(study.at_nominal.values),
@@ -61,20 +86,21 @@ def contents(
         "correlation": exact(first.covariance / (std[:, None] * std)),
         "curved": curved,
         "curvatures": None if second is None else exact(second.curvatures[curved]),
-        "check": _check(first, second, curved),
-        "target": target,
-        "drawing": None if drawing is None else _drawing(drawing, study),
+        "check": _check(found, curved),
+        "target": c.target,
+        "drawing": None if c.drawing is None else _drawing(c.drawing, study),
     }
 
 
-def _check(first: FirstOrder, second: SecondOrder | None, curved: list[int]) -> dict[str, Any]:
+def _check(found: Found, curved: list[int]) -> dict[str, Any]:
     """What the page must find before anything is changed."""
+    first, second = found.first, found.second
     told = {"middle": first.middle, "worst": first.worst_case, "rss": first.rss, "std": first.std}
-    told["good"] = first.capability.good
+    told["good"] = found.able["first order"].good
     if second is not None:
         mean, std, skewness, kurtosis = (x[curved] for x in second.moments)
         told |= {"mean2": mean, "std2": std, "skewness2": skewness, "kurtosis2": kurtosis}
-        told["good2"] = second.capability.good[curved]
+        told["good2"] = found.able["second order"].good[curved]
     return {name: exact(x) for name, x in told.items()}
 
 
@@ -185,8 +211,3 @@ def _sparse(slopes: np.ndarray) -> dict[str, str]:
 
 def _kind(joint: Any) -> str:
     return type(joint.pair).__name__.removesuffix("Pair").lower()
-
-
-def escaped(x: Any) -> str:
-    """Text for the page."""
-    return html.escape(str(x))

@@ -145,8 +145,8 @@ def ties(mech: Mechanism) -> list[tuple[str, Distance]]:
 
 
 def dimension_lines(drawing: Drawing, i: int) -> list[tuple[str, np.ndarray, np.ndarray]]:
-    """Where dimension number `i` is seen: the body, and the two ends of a line in its frame. A dimension is seen where a
-    place moves with it, from the place of the same body that does not; on an outline, from its middle."""
+    """Where dimension number `i` is seen: the body, and the two ends of a line in its frame. A dimension is seen where
+    a place moves with it, from the place of the same body that does not; on an outline, from its middle."""
     local, slopes = drawing.moving.local, drawing.slopes.local
     found = []
     for body in drawing.mech.links:

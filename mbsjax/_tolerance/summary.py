@@ -1,4 +1,4 @@
-"""A tolerance study in a few lines: of each measure, whether it is good enough; of all dimensions, which matter most."""
+"""A tolerance study in a few lines: whether each measure is good enough, and which dimensions matter most."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -35,13 +35,32 @@ class Summary(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the methods found."""
+    """What the methods found; `contribution` is that of `first`, `able` what each order says of the limits."""
 
     study: Study
     first: FirstOrder
     second: SecondOrder | None
     sample: Sample | None
     estimates: Mapping[str, RejectEstimate]
+    contribution: np.ndarray
+    able: dict[str, Capability]
+
+    @property
+    def best(self) -> str:
+        """The highest order that there is."""
+        return list(self.able)[-1]
+
+
+def gathered(
+    study: Study,
+    first: FirstOrder,
+    second: SecondOrder | None,
+    sample: Sample | None,
+    estimates: Mapping[str, RejectEstimate],
+) -> Found:
+    """All of it, worked out once."""
+    able = {"first order": first.capability} | ({} if second is None else {"second order": second.capability})
+    return Found(study, first, second, sample, estimates, first.contribution, able)
 
 
 def summary(found: Found, target: float) -> list[Summary]:
@@ -54,7 +73,7 @@ def worst_place(found: Found, name: str) -> int:
     at = found.study.slices[name]
     if isinstance(at, int):
         return at
-    able = (found.first if found.second is None else found.second).capability
+    able = found.able[found.best]
     good, cpk = able.good[at], able.cpk[at]
     if not np.isfinite(cpk).any():
         return at.start + int(np.argmax(found.first.std[at]))
@@ -67,22 +86,18 @@ def survivors(sample: Sample, at: int) -> bool:
 
 
 def _measure(found: Found, name: str, target: float) -> Summary:
-    study, first, second, sample = found.study, found.first, found.second, found.sample
+    study, sample = found.study, found.sample
     k, where = worst_place(found, name), study.slices[name]
-    along = not isinstance(where, int)
     limited = any(np.isfinite(np.asarray(limit)[where]).any() for limit in (study.lower, study.upper))
-    better = None if second is None else float(second.capability.good[k])
-    belief = believe(
-        float(first.capability.good[k]), better, _sampled(sample, name, where), found.estimates.get(name),
-        along=along, limited=limited,
-    )  # fmt: skip
-    able: Capability
+    first, *better = (float(able.good[k]) for able in found.able.values())
+    sampled, estimate = _sampled(sample, name, where), found.estimates.get(name)
+    along = not isinstance(where, int)
+    belief = believe(first, better[0] if better else None, sampled, estimate, along=along, limited=limited)
+    able, of = found.able[found.best], found.best
     if belief.method == "sampled" and sample is not None:
         able, of = sample.tally.capability, "survivors" if survivors(sample, k) else "samples"
-    else:
-        able, of = (first.capability, "first order") if second is None else (second.capability, "second order")
     cpk = float(able.cpk[k]) if limited else np.nan
-    part = first.contribution[k]
+    part = found.contribution[k]
     i = int(np.argmax(part))
     verdict = judged(belief, cpk, target) if limited else ""
     return Summary(name, k, belief, cpk, of if limited else "", verdict, study.names[i], float(part[i]))
@@ -125,7 +140,7 @@ def ranking(found: Found) -> list[Rank]:
     ends = np.cumsum(study.counts).tolist()
     ranks = []
     for label, end, count in zip(group_names(study), ends, study.counts):
-        parts = found.first.contribution[places, end - count : end].sum(1)
+        parts = found.contribution[places, end - count : end].sum(1)
         j = int(np.argmax(parts))
         ranks.append(Rank(label, float(parts[j]), study.labels[j], tuple(parts.tolist())))
     return sorted(ranks, key=lambda r: (-r.largest, -sum(r.parts)))

@@ -166,8 +166,8 @@ class Tally:
 
     @property
     def capability(self) -> Capability:
-        """Pp and Ppk from the moments, which are those of the survivors, the samples that have a value; and the parts of
-        all samples that have a value out of limits. What has no value is counted in `rejects` alone."""
+        """Pp and Ppk from the moments, which are those of the survivors, the samples that have a value; and the parts
+        of all samples that have a value out of limits. What has no value is counted in `rejects` alone."""
         below, above = self.rate(self.tails)[0]
         return Capability(*indices(self.moments, self.lower, self.upper), below, above)
 

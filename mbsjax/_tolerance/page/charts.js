@@ -1,6 +1,6 @@
 // Pictures that follow what is changed: the distribution of a measure, and the bands of one along a stroke.
 
-const SVG = "http://www.w3.org/2000/svg";
+const SVG = document.createRange().createContextualFragment("<svg></svg>").firstChild.namespaceURI;
 
 function svg(tag, attributes = {}, ...children) {
   const found = document.createElementNS(SVG, tag);
@@ -19,6 +19,8 @@ function ticks(low, high, count = 6) {
   return Array.from({ length: Math.max(Math.floor(high / step + 1e-9) - first + 1, 0) }, (_, i) => (first + i) * step);
 }
 
+const label0 = (tick, size) => (Math.abs(tick) < 1e-9 * size ? "0" : brief(tick).replace("-", "−"));
+
 const WIDE = 460, HIGH = 210, LEFT = 12, RIGHT = 12, TOP = 26, BOTTOM = 34;
 
 function axis(chart, low, high, x, label) {
@@ -26,7 +28,7 @@ function axis(chart, low, high, x, label) {
   const far = Math.max(Math.abs(low), Math.abs(high));
   for (const tick of ticks(low, high)) {
     chart.append(svg("path", { d: `M${x(tick)},${HIGH - BOTTOM}v4`, class: "axis" }));
-    const text = short(Math.abs(tick) < 1e-9 * far ? 0 : tick);
+    const text = label0(tick, far);
     chart.append(svg("text", { x: x(tick), y: HIGH - BOTTOM + 15, class: "tick" }, text));
   }
   chart.append(svg("text", { x: (WIDE + LEFT - RIGHT) / 2, y: HIGH - 4, class: "label" }, label));
@@ -100,7 +102,7 @@ function bands(m, values) {
   }
   for (const line of limits) chart.append(svg("path", { d: path(drawnAt(line)), class: "limit" }));
   for (const tick of ticks(low, high, 5)) {
-    chart.append(svg("text", { x: left - 6, y: y(tick) + 3.5, class: "tick end" }, short(Math.abs(tick) < 1e-9 * (high - low) ? 0 : tick)));
+    chart.append(svg("text", { x: left - 6, y: y(tick) + 3.5, class: "tick end" }, label0(tick, high - low)));
     chart.append(svg("path", { d: `M${left},${y(tick)}H${WIDE - RIGHT}`, class: "grid" }));
   }
   axis(chart, from, to, x, `${m.unit ? `${m.name} [${m.unit}]` : m.name} less nominal, along the stroke`);

@@ -43,11 +43,13 @@ function refreshSummary() {
     if (cell("verdict").dataset.was === undefined) cell("verdict").dataset.was = cell("verdict").textContent;
     const word = told.word ?? cell("verdict").dataset.was;
     cell("verdict").textContent = word;
-    cell("verdict").className = `verdict ${word.split(",")[0].replace(" ", "-")}`;
+    cell("verdict").className = `left verdict ${word.split(",")[0].replace(" ", "-")}`;
     const i = now.part.indexOf(Math.max(...now.part));
     cell("contributor").textContent = data.dimensions[i];
     show(cell("part"), now.part[i], "part");
-    for (const name of ["yield", "cpk"]) cell(name).classList.toggle("changed", edited);
+    const limited = Number.isFinite(now.lower) || Number.isFinite(now.upper);
+    document.querySelector(`[data-section="${j}"]`).classList.toggle("unlimited", !limited);
+    for (const name of ["yield", "cpk"]) cell(name).classList.toggle("changed", edited && limited);
   });
 }
 
@@ -84,10 +86,11 @@ function refreshCharts() {
 function refreshInputs() {
   for (const input of document.querySelectorAll("input[data-group]")) {
     const at = Number(input.dataset.group), field = input.dataset.field, now = edits.groups[at], was = data.groups[at];
-    const own = { tolerance: typedTolerance(now), shift: typed(now.shift), sigma: typed(result.groups[at].std) };
+    const own = { tolerance: typedTolerance(now), shift: typed(now.shift), sigma: now.sigma === null ? brief(result.groups[at].std) : typed(now.sigma) };
     const differs = { tolerance: now.lower !== was.lower || now.upper !== was.upper, shift: now.shift !== was.shift, sigma: now.sigma !== null };
     if (input !== document.activeElement) { input.value = own[field]; input.classList.remove("wrong"); }
     input.classList.toggle("edited", differs[field]);
+    if (field === "sigma") input.title = String(result.groups[at].std);
   }
   for (const input of document.querySelectorAll("input[data-measure]")) {
     const j = Number(input.dataset.measure), side = input.dataset.field, now = result.measures[j][side];

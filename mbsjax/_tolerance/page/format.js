@@ -4,11 +4,12 @@ function short(x) {
   if (x === null || x === undefined || Number.isNaN(x)) return "–";
   if (!Number.isFinite(x)) return x > 0 ? "∞" : "−∞";
   const rounded = Number(x.toPrecision(5)), size = Math.abs(rounded);
-  const text = size !== 0 && (size < 1e-4 || size >= 1e6) ? exponential(rounded) : String(rounded);
+  const given = Math.abs(size - Math.abs(x)) <= 1e-12 * size && size >= 1e-4 && size < 1e6; // not computed
+  if (size === 0 || given) return String(rounded).replace("-", "−");
+  const text = size < 1e-4 || size >= 1e6 ? x.toExponential(4).replace("e+", "e")
+    : x.toFixed(Math.max(4 - Math.floor(Math.log10(size)), 0));
   return text.replace("-", "−");
 }
-
-const exponential = (x) => x.toExponential().replace("e+", "e");
 
 // A yield in percent, with so many digits that its rejects are told by two.
 function percent(x) {
@@ -28,6 +29,7 @@ const FORMATS = {
 const WHOLE = { yield: (x) => `${100 * x} %`, part: (x) => `${100 * x} %`, ppm: (x) => `${1e6 * x}` };
 
 // For inputs: what was given, without the noise of rounding.
+const brief = (x) => String(Number(x.toPrecision(5)));
 const typed = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(12))) : "");
 const signed = (x) => (x > 0 ? `+${typed(x)}` : typed(x));
 const typedTolerance = ({ lower, upper }) =>

@@ -100,9 +100,14 @@ function image(row, delta, box, kind) {
     const color = kind === "nominal" ? "#8a94a0" : line.body < 1 ? "#333" : COLORS[(line.body - 1) % COLORS.length];
     const [a, b] = line.points;
     if (line.kind === "joint") {
-      if (line.side === 0 && line.pair !== "prismatic") continue;
+      if (line.body === 0 && line.pair === "revolute" && drawing.planar && kind !== "nominal") {
+        layer.append(svg("path", { d: path6([a, [a[0] - unit, a[1] + 2 * unit], [a[0] + unit, a[1] + 2 * unit]], true), class: "ground" }));
+      }
+      if (line.side === 0) continue;
       const turn = (Math.atan2(b[1] - a[1], b[0] - a[0]) * 180) / Math.PI;
-      if (line.pair === "prismatic" && line.side === 1 && drawing.planar) {
+      if (line.pair === "prismatic" && drawing.planar) {
+        const length = Math.hypot(b[0] - a[0], b[1] - a[1]), step = [0, 1].map((i) => (7 * unit * (b[i] - a[i])) / length);
+        layer.append(svg("path", { d: path6([[a[0] - step[0], a[1] - step[1]], [a[0] + step[0], a[1] + step[1]]]), class: "rail" }));
         layer.append(svg("rect", { x: -1.8 * unit, y: -unit, width: 3.6 * unit, height: 2 * unit, stroke: color, class: "block",
           transform: `translate(${a[0]},${a[1]}) rotate(${turn})` }));
       } else if (line.pair !== "prismatic") layer.append(svg("circle", { cx: a[0], cy: a[1], r: 0.75 * unit, stroke: color, class: "pin" }));

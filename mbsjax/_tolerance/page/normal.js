@@ -28,6 +28,7 @@ const erf = (x) => (Math.abs(x) > 1 ? 1 - erfc(x) : x * ratio(x * x, ERF));
 function erfc(x) {
   const z = Math.abs(x);
   if (z < 1) return 1 - erf(x);
+  if (z > 40) return x < 0 ? 2 : 0;
   const y = Math.exp(-x * x) * ratio(z, z < 8 ? ERFC_NEAR : ERFC_FAR);
   return x < 0 ? 2 - y : y;
 }
