@@ -48,7 +48,7 @@ def schema() -> dict[str, Any]:
             "contacts": _each({"$ref": "#/$defs/contact"}), "gauges": _each({"$ref": "#/$defs/gauge"}),
             "forces": _each({"$ref": "#/$defs/force"}), "drive": _each(_NUMBER), "kinematics": pick(KINEMATICS),
             "simulate": pick(SIMULATE), "study": pick(("of",)), "tolerances": _each(tolerance),
-            "measures": _each(_TEXT), "limits": _each(pair), "synthesis": pick(SYNTHESIS),
+            "measures": _each(_TEXT), "limits": _each(pair), "units": _each(_TEXT), "synthesis": pick(SYNTHESIS),
         }),
         "$defs": {
             "number": {"type": ["number", "string"], "description": "a number, or a formula of the parameters"},

@@ -43,7 +43,7 @@ def _head(c: Contents) -> Iterator[str]:
     goal = f"a yield of {percent(c.target)}" if c.target < 1 else f"a Cpk of {c.target:.4g}"
     yield f"<header><h1>{escaped(c.title)}</h1>"
     told = (
-        f"mbsjax {importlib.metadata.version('mbsjax')}",
+        f"mbsjax {VERSION}",
         f"made {now:%Y-%m-%d %H:%M} UTC",
         drawn,
         count,
