@@ -11,6 +11,7 @@ import scipy
 
 import mbsjax as mbs
 from mbsjax._tolerance.belief import RejectEstimate, SampledYield, believe
+from mbsjax._tolerance.report_drawing import _radius
 
 
 HOSTILE = "</script><b onclick=1>&amp; \u2028'\" {{DATA}}"
@@ -418,3 +419,33 @@ def test_dimensions_are_named_where_they_are(visit, pages):
 def test_without_a_mechanism_the_page_says_so(visit):
     page = visit("plain")
     assert "there is nothing to draw" in page.inner_text("#mechanism") and page.locator("#stage").count() == 0
+
+
+# ---- model files
+
+
+def test_units_and_what_ifs_of_a_model_file(tmp_path):
+    model, path = mbs.loads(FILE + TABLES + '[units]\ncrank = "mm"\ntravel = "mm"\n'), tmp_path / "what_if.toml"
+    assert model.units == {"crank": "mm", "travel": "mm"} and "2 units" in model.check()
+    path.write_text("[tolerances]\ncrank = 0.5\n")
+    other = model.what_if(path)
+    assert other.document["tolerances"] == {"crank": 0.5} and other.document["limits"] == model.document["limits"]
+    assert model.document["tolerances"]["crank"] == 0.02
+    path.write_text("[tolerances]\nrodd = 0.5\n")
+    with pytest.raises(mbs.FileError, match="tolerances.rodd: there is an unknown parameter"):
+        model.what_if(path).check()
+    path.write_text("[bodies.crank]\n")
+    with pytest.raises(mbs.FileError, match="'bodies' has no meaning here"):
+        model.what_if(path)
+    with pytest.raises(mbs.FileError, match="units.rodd: the key 'rodd' has no meaning here; did you mean 'rod'"):
+        mbs.loads(FILE + TABLES + '[units]\nrodd = "mm"\n').check()
+
+
+def test_a_radius_is_named_from_its_center():
+    turn = np.linspace(0.3, 2.0, 12)
+    rim = np.stack([np.cos(turn), np.sin(turn)], 1)
+    points = np.concatenate([[4.0, -3.0] + 2 * rim, [[0.0, 0.0], [5.0, -5.0]]])
+    moves = np.concatenate([rim, np.zeros((2, 2))])
+    center, end = _radius(points, moves)
+    np.testing.assert_allclose(center, [4.0, -3.0], atol=1e-9)
+    np.testing.assert_allclose(np.linalg.norm(end - center), 2.0)

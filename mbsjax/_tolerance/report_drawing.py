@@ -161,7 +161,7 @@ def dimension_lines(drawing: Drawing, i: int) -> list[tuple[str, np.ndarray, np.
             if np.linalg.norm(d[k, :, i]) > 1e-9:
                 middle, along = points.mean(0), d[..., i].mean(0)
                 same = np.linalg.norm(along - d[k, :, i]) < 1e-3 * np.linalg.norm(along)
-                start, end = _measured(middle, along, still) if same else (middle, points[k])
+                start, end = _measured(middle, along, still) if same else _radius(points, d[..., i])
                 found.append((body, start, end, float(np.linalg.norm(d[k, :, i]))))
                 break
     most = max((x[3] for x in found), default=0.0)
@@ -173,6 +173,19 @@ def _measured(p: np.ndarray, d: np.ndarray, still: list[np.ndarray]) -> tuple[np
     u = d / np.linalg.norm(d)
     ref = max(still, key=lambda s: abs((p - s) @ u) / max(float(np.linalg.norm(p - s)), 1e-12), default=0 * p)
     return p - u * ((p - ref) @ u), p
+
+
+def _radius(points: np.ndarray, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A line from the center that points of an outline move away from, if there is one, to the middle of them."""
+    moves = np.linalg.norm(d, axis=1) > 1e-3 * np.linalg.norm(d, axis=1).max()
+    p, u = points[moves], d[moves] / np.linalg.norm(d[moves], axis=1, keepdims=True)
+    far, center = p[len(p) // 2], points.mean(0)
+    across = np.stack([-u[:, 1], u[:, 0]], 1)  # lines through the points, along their ways
+    found, _, rank, _ = np.linalg.lstsq(across, np.sum(across * p[:, :2], 1), rcond=1e-6)
+    off = np.abs(across @ found - np.sum(across * p[:, :2], 1)).max()
+    if rank == 2 and off < 1e-3 * np.ptp(points, axis=0).max():
+        center = np.concatenate([found, far[2:]])
+    return center, far
 
 
 def skeleton(mech: Mechanism, body: str, local: Local) -> tuple[list[list[int]], list[bool]]:

@@ -39,7 +39,8 @@ def _head(c: Contents) -> Iterator[str]:
     now = datetime.datetime.now(datetime.UTC)
     sample = c.found.sample
     drawn = "no samples" if sample is None else f"{sample.tally.n} samples, seed {c.seed}"
-    count = f"{len(c.found.study.names)} dimensions, {len(c.found.study.labels)} measures"
+    several = lambda n, what: f"{n} {what}{'s' * (n != 1)}"
+    count = f"{several(len(c.found.study.names), 'dimension')}, {several(len(c.found.study.labels), 'measure')}"
     goal = f"a yield of {percent(c.target)}" if c.target < 1 else f"a Cpk of {c.target:.4g}"
     yield f"<header><h1>{escaped(c.title)}</h1>"
     told = (

@@ -29,7 +29,7 @@ const FORMATS = {
 const WHOLE = { yield: (x) => `${100 * x} %`, part: (x) => `${100 * x} %`, ppm: (x) => `${1e6 * x}` };
 
 // For inputs: what was given, without the noise of rounding.
-const brief = (x) => String(Number(x.toPrecision(5)));
+const brief = (x) => (x !== 0 && Math.abs(x) < 1e-4 ? x.toExponential(3) : String(Number(x.toPrecision(5))));
 const typed = (x) => (Number.isFinite(x) ? String(Number(x.toPrecision(12))) : "");
 const signed = (x) => (x > 0 ? `+${typed(x)}` : typed(x));
 const typedTolerance = ({ lower, upper }) =>
