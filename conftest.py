@@ -3,6 +3,7 @@
 import gc
 import os
 import pathlib
+import shutil
 
 import jax
 import pytest
@@ -37,3 +38,18 @@ def few_programs():
     if _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > 25000:
         jax.clear_caches()
         gc.collect()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, to look at pages with."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if chromium is None:
+        told = "the page is tried in Chromium, which is not installed"
+        pytest.fail(told) if os.environ.get("CI") else pytest.skip(told)
+    with sync_playwright() as play:
+        found = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield found
+        found.close()

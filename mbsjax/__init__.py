@@ -141,6 +141,7 @@ from ._pictures.table import Table as Table
 from ._pictures.viewer.view import Viewer as Viewer, view as view
 from ._programs import deprecated as _deprecated, xla as _xla  # noqa: F401
 from ._programs.prepare import keep_programs as keep_programs
+from ._programs.version import VERSION
 from ._synthesis.conditions import (
     grashof as grashof,
     hertz_pressure as hertz_pressure,
@@ -162,6 +163,7 @@ from ._synthesis.synthesize import Design as Design, Synthesis as Synthesis, syn
 from ._synthesis.task import Task as Task
 from ._synthesis.tradeoff import Front as Front, levels as levels, pareto as pareto
 from ._tolerance.allocation import Allocation as Allocation, allocate as allocate
+from ._tolerance.belief import Belief as Belief, RejectEstimate as RejectEstimate
 from ._tolerance.campaign import Campaign as Campaign, StoreWarning as StoreWarning, campaign as campaign
 from ._tolerance.capability import Capability as Capability, Moments as Moments, capability as capability
 from ._tolerance.cost import Catalogue as Catalogue, Cost as Cost
@@ -186,6 +188,7 @@ from ._tolerance.report import Report as Report, tolerance as tolerance
 from ._tolerance.sample import Regression as Regression, Sample as Sample, monte_carlo as monte_carlo
 from ._tolerance.sobol import SobolIndices as SobolIndices, sobol_indices as sobol_indices
 from ._tolerance.study import Study as Study
+from ._tolerance.summary import Summary as Summary
 from ._tolerance.tally import Tally as Tally
 from ._tolerance.taylor import (
     FirstOrder as FirstOrder,
@@ -197,7 +200,7 @@ from ._tolerance.worst_case import WorstCase as WorstCase, worst_case as worst_c
 from .frames import PlanarFrame as PlanarFrame, at as at
 
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 _RENAMED = {
     "Linearisation": "Linearization",

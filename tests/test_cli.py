@@ -113,10 +113,14 @@ def _without_end(folder):
 
 
 def test_tolerance_and_montecarlo(folder):
-    text = run("tolerance", "four_bar.toml", "--first", "--no-worst", cwd=folder)
+    (folder / "what_if.toml").write_text("[tolerances]\ncrank = 0.01\n[limits]\nswing = [0.0, 90.0]\n")
+    options = ["--first", "--no-worst", "--target", 0.99, "--what-if", "what_if.toml"]
+    text = run("tolerance", "four_bar.toml", *options, cwd=folder)
     assert "contributors of swing" in text
     report = json.loads((folder / "four_bar_tolerance" / "report.json").read_text())
-    assert report and (folder / "four_bar_tolerance" / "report.html").exists()
+    assert (folder / "four_bar_tolerance" / "report.html").exists()
+    assert [row[0] for row in report["ranking"]["rows"]] == ["crank"]
+    assert report["summary"]["rows"][0][1:3] == [0.0, 90.0] and report["summary"]["rows"][0][7] == "pass"
     run("montecarlo", "four_bar.toml", "-n", 64, "--chunk", 64, "-o", "samples", cwd=folder)
     text = run("montecarlo", "four_bar.toml", "-n", 128, "--chunk", 64, "-o", "samples", "--resume", cwd=folder)
     assert "128 samples" in text and "as nominal" in text

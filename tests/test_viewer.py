@@ -4,16 +4,13 @@ import base64
 import dataclasses
 import html
 import json
-import os
 import re
-import shutil
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from playwright.sync_api import sync_playwright
 
 import mbsjax as mbs
 from mbsjax.demo import CAM, SPRUNG, lost_contact
@@ -233,18 +230,6 @@ def test_bad_input_is_named(linkage, spatial, sol):
 
 
 # ---- what a browser makes of it
-
-
-@pytest.fixture(scope="module")
-def browser():
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if chromium is None:
-        told = "the page is tried in Chromium, which is not installed"
-        pytest.fail(told) if os.environ.get("CI") else pytest.skip(told)
-    with sync_playwright() as play:
-        found = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield found
-        found.close()
 
 
 @pytest.fixture

@@ -19,24 +19,41 @@ from .options import SEED, changes_option, file_argument, output_options, result
 @SEED
 @click.option("--second/--first", default=True, show_default=True, help="Expand to second order, or first alone.")
 @click.option("--worst/--no-worst", default=True, show_default=True, help="Look for the exact worst case.")
+@click.option("--target", type=click.FloatRange(0.0, min_open=True), help="A Cpk, or a yield below 1.  [default: 1.33]")
+@click.option("--what-if", type=click.Path(path_type=pathlib.Path), metavar="FILE", help="Other tolerances and limits.")
 @safe
 def tolerance(
-    file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, samples: int, seed: int, second: bool, worst: bool
+    file: pathlib.Path,
+    changes: tuple,
+    output: Any,
+    overwrite: bool,
+    samples: int,
+    seed: int,
+    second: bool,
+    worst: bool,
+    target: float | None,
+    what_if: pathlib.Path | None,
 ) -> None:
-    """Which dimensions matter, and what their tolerances do: sensitivities, worst case, RSS, yield.
+    """Which dimensions matter, and what their tolerances do: sensitivities, worst case, RSS, yield. Writes tables and a
+    page in which tolerances can be changed; what it saves can be analyzed with --what-if.
 
     \b
     Example:
       mbsjax tolerance four_bar.toml -n 4096
     """
-    from .._tolerance.report import tolerance as analyze
+    from .._tolerance.report import TARGET, tolerance as analyze
 
     model = load_model(file, changes)
+    if what_if is not None:
+        model = model.what_if(what_if)
+    units = model.units
     results_folder(output, file, "tolerance", overwrite)
     with working("the nominal mechanism"):
         study = model.study()
     with working("tolerances"):
-        report = analyze(study, samples=samples, seed=seed, second=second, worst=worst)
+        known = {name: unit for name, unit in units.items() if name in (*study.choice.names, *study.labels)}
+        goal = TARGET if target is None else target
+        report = analyze(study, samples=samples, seed=seed, second=second, worst=worst, target=goal, units=known)
     folder = results_folder(output, file, "tolerance", overwrite, make=True)
     for table in report.tables:
         show(table)

@@ -215,6 +215,22 @@ class Model:
                     raise reader.wrong(f"there is {unknown('dimension with a tolerance', name, known)}", path)
         return {"correlation": correlation, "lots": lots}
 
+    @property
+    def units(self) -> dict[str, str]:
+        """The units of parameters and measures, by name, from the table `[units]`: for reports."""
+        reader, table = self._section("units", (*self.parameters, *self.document.get("measures", {})), None)
+        return {name: reader.text(x, ("units", name)) for name, x in table.items()}
+
+    def what_if(self, path: Any) -> "Model":
+        """The same model with the tables `[tolerances]` and `[limits]` of another file, such as the page of a report
+        saves."""
+        other = load(path)
+        other._reader(None).only(other.document, ("tolerances", "limits"), ())
+        found = Model(self.text, self.source)
+        found.document = {**self.document, **other.document}
+        found.lines = {at: line for at, line in self.lines.items() if not (at and at[0] in other.document)}
+        return found
+
     def task(self) -> Task:
         """Its task of synthesis, from the table `[synthesis]`."""
         of, variables, goals, conditions, more = self._task_tables()
@@ -304,6 +320,8 @@ class Model:
         if {"tolerances", "correlation", "lots", "limits", "study"} & set(self.document):
             self._study_tables()
             found.append("a tolerance study")
+        if "units" in self.document:
+            found.append(f"{len(self.units)} units")
         if "synthesis" in self.document:
             _, _, goals, conditions, _ = self._task_tables()
             for table, members in (("goals", goals), ("conditions", conditions)):

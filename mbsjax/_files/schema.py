@@ -49,7 +49,7 @@ def schema() -> dict[str, Any]:
             "forces": _each({"$ref": "#/$defs/force"}), "drive": _each(_NUMBER), "kinematics": pick(KINEMATICS),
             "simulate": pick(SIMULATE), "study": pick(("of",)), "tolerances": _each(tolerance),
             "correlation": _each(_each(_NUMBER)), "lots": _each({"type": "array", "items": _TEXT}),
-            "measures": _each(_TEXT), "limits": _each(pair), "synthesis": pick(SYNTHESIS),
+            "measures": _each(_TEXT), "limits": _each(pair), "units": _each(_TEXT), "synthesis": pick(SYNTHESIS),
         }),
         "$defs": {
             "number": {"type": ["number", "string"], "description": "a number, or a formula of the parameters"},

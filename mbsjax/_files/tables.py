@@ -15,7 +15,7 @@ from .read import Reader, Watch
 
 
 TABLES = ("bodies", "joints", "contacts", "gauges", "forces", "drive", "kinematics", "simulate")
-_STUDY = ("study", "tolerances", "correlation", "lots", "measures", "limits", "synthesis")
+_STUDY = ("study", "tolerances", "correlation", "lots", "measures", "limits", "units", "synthesis")
 KEYS = ("title", "gravity", "planar", "parameters", *TABLES, *_STUDY)
 KINEMATICS = ("t0", "t1", "outputs", "ts", "estimate", "max_steps", "max_events")
 SIMULATE = (

@@ -17,9 +17,10 @@ class Table(NamedTuple):
     def __str__(self) -> str:
         cells = [list(self.columns)] + [[shown(x) for x in row] for row in self.rows]
         widths = [max(len(row[k]) for row in cells) for k in range(len(self.columns))]
+        words = [bool(self.rows) and all(isinstance(row[k], str) for row in self.rows) for k in range(len(widths))]
+        left = [True, *words[1:]]
         lines = [
-            "  ".join(x.ljust(w) if k == 0 else x.rjust(w) for k, (x, w) in enumerate(zip(row, widths)))
-            for row in cells
+            "  ".join(x.ljust(w) if text else x.rjust(w) for x, w, text in zip(row, widths, left)) for row in cells
         ]
         return "\n".join([self.title, "-" * len(self.title), *(line.rstrip() for line in lines)])
 

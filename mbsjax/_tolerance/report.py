@@ -2,7 +2,7 @@
 
 import json
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -12,20 +12,31 @@ import scipy
 from .._pictures.table import Table
 from .._programs.reprs import has_numbers, head
 from . import report_plots as plots
+from .belief import Belief, RejectEstimate
 from .design_points import DesignPoint, form
 from .evaluate import CHUNK
+from .report_data import Contents
+from .report_drawing import drawn
 from .report_page import page
 from .sample import Sample, monte_carlo
 from .study import Study
+from .summary import Found, Summary, gathered, group_names, ranking, summary, survivors
 from .taylor import FirstOrder, SecondOrder, first_order, second_order
 from .worst_case import WorstCase, worst_case
 
 
+TARGET = 1.33
+"""The Cpk that a measure is to have, unless told otherwise."""
+
+
 class Report(eqx.Module):
-    """What [`mbsjax.tolerance`][] found. `print` shows its tables; `report["contributors of phi"]` is one of them.
+    """What [`mbsjax.tolerance`][] found. `print` shows its tables, the summary first; `report["contributors of phi"]`
+    is one of them.
 
     - `study`, `first`, `second`, `worst`, `points`, `sample`: the parts it is made of; None where not asked for.
-    - `to_csv(folder)`, `to_json(path)`, `to_html(path)`: the tables, or one self-contained page with pictures.
+    - `believed`: of each measure, the yield by the method to believe, and why, a [`mbsjax.Belief`][].
+    - `to_csv(folder)`, `to_json(path)`: the tables. `to_html(path)`: one page, in which tolerances, mean shifts and
+        limits can be changed.
     - `pareto`, `histogram`, `bands`, `contributions`, `convergence`, `scatter`: pictures; they take axes and give them
         back.
     """
@@ -36,12 +47,19 @@ class Report(eqx.Module):
     worst: WorstCase | None
     points: list[DesignPoint]
     sample: Sample | None
+    seed: int = eqx.field(static=True, default=0)
+    target: float = eqx.field(static=True, default=TARGET)
+    units: tuple[tuple[str, str], ...] = eqx.field(static=True, default=())
+    estimates: tuple[tuple[str, RejectEstimate], ...] = eqx.field(static=True, default=())
 
     @property
     def tables(self) -> list[Table]:
         single = [name for name, at in self.study.slices.items() if isinstance(at, int)]
         rows = [name for name in self.study.slices if name not in single]
-        tables = [self._measures(single)] if single else []
+        found = self._found
+        lines = summary(found, self.target)
+        tables = [self._summary(lines), self._ranking(found), self._methods(lines)]
+        tables += [self._measures(single)] if single else []
         tables += [self._contributors(name) for name in single]
         tables += [self._stroke(name) for name in rows]
         if self.points:
@@ -63,6 +81,43 @@ class Report(eqx.Module):
         if not has_numbers(self.first.values) or self.first.values.ndim > 1:
             return f"Report on a {self.study}"
         return "\n\n".join(map(str, self.tables))
+
+    @property
+    def summary(self) -> list[Summary]:
+        """Each measure in a line."""
+        return summary(self._found, self.target)
+
+    @property
+    def believed(self) -> dict[str, Belief]:
+        return {line.measure: line.belief for line in self.summary}
+
+    @property
+    def _found(self) -> Found:
+        return gathered(self.study, self.first, self.second, self.sample, dict(self.estimates))
+
+    def _summary(self, lines: list[Summary]) -> Table:
+        lower, upper = np.asarray(self.study.lower), np.asarray(self.study.upper)
+        rows = [
+            (
+                x.measure, float(lower[x.at]), float(upper[x.at]), x.belief.good, x.belief.method, x.cpk, x.cpk_of,
+                x.verdict or "no limits", x.contributor, 100 * x.part,
+            )
+            for x in lines
+        ]  # fmt: skip
+        columns = ("measure", "lower limit", "upper limit", "yield", "by", "Cpk", "Cpk of", "verdict")
+        return Table("summary", (*columns, "main contributor", "% of variance"), rows)
+
+    def _ranking(self, found: Found) -> Table:
+        rows = [(x.name, 100 * x.largest, x.measure, *(100 * p for p in x.parts)) for x in ranking(found)]
+        columns = ("dimension", "largest % of variance", "of", *(f"% of {name}" for name in self.study.labels))
+        return Table("ranking", columns, rows)
+
+    def _methods(self, lines: list[Summary]) -> Table:
+        rows = [
+            (x.measure, x.belief.method or "none", x.belief.good, x.belief.error, x.belief.why)
+            for x in lines
+        ]  # fmt: skip
+        return Table("which method to believe", ("measure", "method", "yield", "standard error", "why"), rows)
 
     def _measures(self, names: list[str]) -> Table:
         """One column for each measure, one row for each number about it."""
@@ -103,9 +158,11 @@ class Report(eqx.Module):
             if tally is not None:
                 row("sampled: least", tally.least)
                 row("sampled: largest", tally.largest)
-            p = "Pp" if tally is not None else "Cp"
-            row(f"{kind}: {p}", able.cp)
-            row(f"{kind}: {p}k", able.cpk)
+            p, only = "Cp", ""
+            if self.sample is not None and tally is not None:
+                p, only = "Pp", " of survivors" if any(survivors(self.sample, k) for k in at) else ""
+            row(f"{kind}: {p}{only}", able.cp)
+            row(f"{kind}: {p}k{only}", able.cpk)
             row(f"{kind}: ppm below", able.below, 1e6)
             row(f"{kind}: ppm above", able.above, 1e6)
             if tally is not None:
@@ -210,21 +267,32 @@ class Report(eqx.Module):
         path.write_text(json.dumps(content, indent=1))
         return path
 
-    def to_html(self, path: Any, *, title: str = "Tolerance report") -> pathlib.Path:
-        """Writes one page with all tables and pictures in it; it needs nothing else to be looked at."""
+    def to_html(self, path: Any, *, title: str = "Tolerance report", mechanism: bool = True) -> pathlib.Path:
+        """Writes one page, which needs nothing else: a summary, a ranking of all dimensions, and all tables. In it,
+        tolerances, mean shifts, standard deviations and limits can be changed: what first and second order say follows
+        at once, by the exact derivatives that are in the page. Changes can be saved as tables of a model file.
+
+        `mechanism` is whether to show the mechanism, with sliders that move it by its derivatives: these take a
+        program of their own, and the study must be of a motion or a position.
+        """
         path = pathlib.Path(path)
-        path.write_text(page(title, repr(self.study), self.tables, self._pictures()))
+        drawing = drawn(self.study) if mechanism else None
+        shown = Contents(
+            title, self._found, self.worst, self.tables, self.summary, self._pictures(), drawing, self.seed,
+            self.target, dict(self.units),
+        )  # fmt: skip
+        path.write_text(page(shown), encoding="utf-8")
         return path
 
-    def _pictures(self) -> list[tuple[str, Callable[[Any], Any]]]:
-        """The pictures of all measures: their names, and what draws them into given axes."""
-        found: list[tuple[str, Callable[[Any], Any]]] = []
+    def _pictures(self) -> list[tuple[str, str, Callable[[Any], Any]]]:
+        """Pictures that the page does not draw itself: the measure, a name, and what draws it into given axes."""
+        found: list[tuple[str, str, Callable[[Any], Any]]] = []
         for name, at in self.study.slices.items():
-            draws = [self.bands, self.contributions] if isinstance(at, slice) else [self.pareto]
+            draws = [self.bands, self.contributions] if isinstance(at, slice) else []
             if self.sample is not None and not isinstance(at, slice):
-                draws += [self.histogram, self.convergence, self.scatter]
+                draws += [self.scatter, self.convergence]
             found += [
-                (f"{draw.__name__} of {name}", lambda axes, draw=draw, name=name: draw(name, axes=axes))
+                (name, f"{draw.__name__} of {name}", lambda axes, draw=draw, name=name: draw(name, axes=axes))
                 for draw in draws
             ]
         return found
@@ -265,6 +333,9 @@ def tolerance(
     second: bool = True,
     worst: bool = True,
     progress: bool = False,
+    target: float = TARGET,
+    units: Mapping[str, str] | None = None,
+    estimates: Mapping[str, RejectEstimate] | None = None,
 ) -> Report:
     """The whole of a tolerance analysis: sensitivities, worst case, RSS and contributions; moments of second order; the
     design point of every limit; and, with `samples`, what sampling says.
@@ -274,6 +345,10 @@ def tolerance(
     - `study`: what varies and what is measured.
     - `samples`, `seed`, `method`, `chunk`, `progress`: as for [`mbsjax.monte_carlo`][].
     - `second`, `worst`: whether to expand to second order, and to look for the exact worst case.
+    - `target`: what every measure with limits is to reach: a Cpk, or, if it is below 1, a yield.
+    - `units`: of dimensions and measures, by name, to be shown in the page.
+    - `estimates`: of measures, by name, a [`mbsjax.RejectEstimate`][] of a method for rare rejects, to be weighed with
+        the others.
 
     !!! Example
 
@@ -286,7 +361,18 @@ def tolerance(
         contributor  nominal  lower  upper  sigma  sensitivity  % of variance  worst case +-  mean shift
         pin              9.9  -0.12   0.12   0.04           -1             64           0.12           0
         hole              10  -0.09   0.09   0.03            1             36           0.09           0
+        >>> mbs.tolerance(gap, target=0.97).believed["gap"].method, mbs.tolerance(gap, target=0.97).summary[0].verdict
+        ('second order', 'pass')
     """
+    named = group_names(study) + list(study.names) + list(study.labels)
+    for name in dict(units or {}):
+        if name not in named:
+            raise ValueError(f"`units` names {name!r}, which is neither a dimension nor a measure")
+    for name in dict(estimates or {}):
+        if name not in study.labels:
+            raise ValueError(f"`estimates` names {name!r}, which is not a measure; these are {', '.join(study.labels)}")
+    if not target > 0:
+        raise ValueError(f"the target must be a Cpk, or a yield below 1, got {target!r}")
     first = first_order(study)
     return Report(
         study,
@@ -295,4 +381,8 @@ def tolerance(
         worst_case(study, chunk=chunk) if worst else None,
         form(study),
         monte_carlo(study, samples, seed=seed, method=method, chunk=chunk, progress=progress) if samples else None,
+        int(seed),
+        float(target),
+        tuple(dict(units or {}).items()),
+        tuple(dict(estimates or {}).items()),
     )

@@ -75,8 +75,8 @@ def histogram(
         if np.isfinite(limit):
             axes.axvline(limit, color="tab:red", ls="--", lw=1)
     axes.axvline(float(study.at_nominal.values[k]), color="0.4", lw=1, label="nominal")
-    able = sample.tally.capability
-    axes.set(xlabel=_plain(measure), ylabel="samples", title=f"{len(x)} samples, Ppk {able.cpk[k]:.3g}")
+    able, only = sample.tally.capability, " of survivors" if len(x) < len(sample.values) else ""
+    axes.set(xlabel=_plain(measure), ylabel="samples", title=f"{len(x)} samples, Ppk{only} {able.cpk[k]:.3g}")
     axes.legend(fontsize=8)
     return axes
 

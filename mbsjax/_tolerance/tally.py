@@ -29,8 +29,9 @@ class Tally:
         sample of each; `sequences`: by a number that stands for a sequence of contact events, how many, and the first.
     - `count`: how many finite values; `least`, `largest`.
     - `mean`, `std`, `moments`, and their standard `errors`; `quantile(p)`.
-    - `capability`: Pp, Ppk, and the parts of the values below and above the limits; `rejects`: of each measure, the
-        part of the samples that have a value out of its limits, or none.
+    - `capability`: Pp and Ppk of the samples that have a value (the survivors, where some have none), and the parts of
+        all samples below and above the limits; `rejects`: of each measure, the part of the samples that have a value
+        out of its limits, or none.
     - `edges`, `bins`: a histogram of each value, with the ends open.
 
     Statistics are of the finite values; rates are of all samples, a sample without a value counts as a reject.
@@ -165,7 +166,8 @@ class Tally:
 
     @property
     def capability(self) -> Capability:
-        """Ppk and the like: from the moments, and from the samples that were out."""
+        """Pp and Ppk from the moments, which are those of the survivors, the samples that have a value; and the parts
+        of all samples that have a value out of limits. What has no value is counted in `rejects` alone."""
         below, above = self.rate(self.tails)[0]
         return Capability(*indices(self.moments, self.lower, self.upper), below, above)
 
