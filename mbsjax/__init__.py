@@ -25,6 +25,7 @@ from ._files.read import FileError as FileError
 from ._files.write import dump as dump, dumps as dumps
 from ._kinematics import summary as _summary  # noqa: F401  (what a mechanism is printed as)
 from ._kinematics.assembly import Assembly as Assembly, assemble as assemble
+from ._kinematics.displaced import Displaced as Displaced, at_play as at_play, displaced as displaced
 from ._kinematics.drive import constant_speed as constant_speed
 from ._kinematics.mobility import (
     Mobility as Mobility,
@@ -162,6 +163,7 @@ from ._synthesis.tradeoff import Front as Front, levels as levels, pareto as par
 from ._tolerance.allocation import Allocation as Allocation, Cost as Cost, allocate as allocate
 from ._tolerance.campaign import Campaign as Campaign, StoreWarning as StoreWarning, campaign as campaign
 from ._tolerance.capability import Capability as Capability, Moments as Moments, capability as capability
+from ._tolerance.distribution.ball import Ball as Ball
 from ._tolerance.distribution.base import AbstractDistribution as AbstractDistribution
 from ._tolerance.distribution.skewed import Beta as Beta, Rayleigh as Rayleigh, Weibull as Weibull
 from ._tolerance.distribution.symmetric import (
@@ -170,6 +172,9 @@ from ._tolerance.distribution.symmetric import (
     Truncated as Truncated,
     Uniform as Uniform,
 )
+from ._tolerance.play.loaded import loaded_play as loaded_play
+from ._tolerance.play.study import play_study as play_study
+from ._tolerance.play.worst import WorstPlay as WorstPlay, worst_play as worst_play
 from ._tolerance.report import Report as Report, tolerance as tolerance
 from ._tolerance.sample import (
     Rare as Rare,
