@@ -227,9 +227,22 @@ def moved(motion: Motion, lies: Float[Array, "times n"]) -> Displaced:
         q, v, a, residual = (jnp.where(good, x, jnp.nan)[None] for x in (q, v, a, residual))
         one = lambda x: None if x is None else jax.tree_util.tree_map(lambda leaf: leaf[None], x)
         result = RESULTS.where(closed, RESULTS.successful, RESULTS.not_assembled)
-        at = motion.crossed_at[0], motion.branch, motion.stopped_at
-        rest = {"estimate": motion.estimate, "problem": problem.with_mode(None)}
-        return Motion(mech, t[None], q, v, a, residual, at[0][None], *at[1:], result, one(mode), None, **rest)
+        return Motion(
+            mech=mech,
+            ts=t[None],
+            q=q,
+            v=v,
+            a=a,
+            residual=residual,
+            crossed_at=motion.crossed_at[:1],
+            branch=motion.branch,
+            stopped_at=motion.stopped_at,
+            result=result,
+            mode=one(mode),
+            events=None,
+            estimate=motion.estimate,
+            problem=problem.with_mode(None),
+        )
 
     rows = jax.vmap(row, (0, 0, 0, 0, None))(motion.ts, motion.q, motion.mode, lies, motion.q[0])
     closed = jnp.all(rows.result == RESULTS.successful)

@@ -1,5 +1,6 @@
 """The places farthest along a direction within the plays of all joints."""
 
+import itertools
 from collections.abc import Sequence
 
 import jax.numpy as jnp
@@ -22,7 +23,7 @@ def chosen(mech: Mechanism, joints: Sequence[str] | None) -> tuple[bool, ...]:
 def discs(mech: Mechanism) -> list[slice]:
     """The discs, balls and intervals that make up all plays, as parts of the numbers that tell where joints lie."""
     ends = np.cumsum([0, *(n for joint in loose_joints(mech) for n in joint.pair.play_discs)]).tolist()
-    return [slice(a, b) for a, b in zip(ends, ends[1:])]
+    return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
 
 def owners(mech: Mechanism) -> list[str]:

@@ -1,6 +1,7 @@
 """Where the reactions press pins against their bores."""
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 
 import equinox as eqx
@@ -106,7 +107,7 @@ def loads(row: Motion, mask: tuple[bool, ...]) -> Float[Array, " n"]:
     mechanism do in work when a pin moves, all else following (the principle of virtual displacements)."""
     mech, problem, t, q = row.mech, row.problem, row.ts[0], row.q[0]
     loose, ends = loose_joints(mech), np.cumsum([0, *play_counts(mech).values()])
-    wanted = [any(mask[a:b]) for a, b in zip(ends, ends[1:])]
+    wanted = [any(mask[a:b]) for a, b in itertools.pairwise(ends)]
     numbers = tuple(mech.joints.index(joint) for joint, on in zip(loose, wanted) if on)
     # joints that are given all freedoms, those of frame k+, beside their own
     layout = dataclasses.replace(problem.system.layout, held=numbers)

@@ -11,15 +11,13 @@ from jaxtyping import Array, Float
 
 from ..._kinematics.displaced import loose_joints, moved, play_counts, where_it_lies
 from ..._kinematics.motion import Motion
-from ..._model.joint.joint import Joint
 from ..._model.mechanism import Mechanism, unknown
 from ..._model.play import RULES
 from ..._programs.trees import as_function, frozen
-from ..distribution.ball import Ball
 from ..distribution.base import AbstractDistribution
-from ..distribution.symmetric import Uniform
 from ..parameters import leaf_number, picks
 from ..study import Study
+from .anywhere import anywhere
 from .directions import chosen
 from .loaded import check_loaded, loads_along, pressed
 from .readings import Readings
@@ -47,8 +45,8 @@ def play_study(
         Then each measure `y` becomes two, `"y least"` with its lower limit and `"y most"` with its upper one.
 
     Rules may be mixed. Pins that are drawn come first, then those that are loaded, with the worst ones in the middle;
-    then the worst places are sought with all others where they are. Sizes of plays may have tolerances: they are numbers
-    of the mechanism like others.
+    then the worst places are sought with all others where they are. Sizes of plays may have tolerances: they are
+    numbers of the mechanism like others.
 
     **Arguments:**
 
@@ -212,13 +210,6 @@ def sorted_rules(mech: Mechanism, given: dict[str, Any]) -> dict[str, dict[str, 
     return found
 
 
-def anywhere(joint: Joint) -> AbstractDistribution:
-    """Uniform over the play of a joint."""
-    from ..distribution.zone import Position
-
-    return {1: Uniform(1.0), 2: Position(2.0, kind="uniform"), 3: Ball(1.0)}[max(joint.pair.play_discs)]
-
-
 def check_rules(motion: Motion, rules: dict[str, dict[str, Any]]) -> None:
     """Raises where nothing presses a joint that is to be loaded."""
     if not rules["loaded"]:
@@ -228,7 +219,9 @@ def check_rules(motion: Motion, rules: dict[str, dict[str, Any]]) -> None:
     felt = np.asarray(loads_along(motion, mask)) != 0
     for name in rules["loaded"]:
         if not felt[:, np.array(chosen(motion.mech, [name]))].any():
-            raise ValueError(f"nothing presses joint {name!r}: it needs forces or gravity, or a rule other than 'loaded'")
+            raise ValueError(
+                f"nothing presses joint {name!r}: it needs forces or gravity, or a rule other than 'loaded'"
+            )
 
 
 def _behind(name: str, given: Any, nominal: Any) -> tuple[Callable, Any]:

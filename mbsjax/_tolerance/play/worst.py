@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -75,9 +74,10 @@ def worst_play(motion: Motion, measures: Mapping[str, Callable], *, joints: Sequ
     lanes = searches(motion, reading, sizes, mask)
     start = where_it_lies(motion)
     middle, values, lies = _extremes(motion, reading, start, mask, lanes)
-    sides = [reading.split(extreme(values, lanes, k), sizes) for k in (0, 1)]
-    where = [{name: _places(motion, lies, lanes.lane[k][at]) for name, at in reading.slices(sizes).items()} for k in (0, 1)]
-    return WorstPlay(*sides, reading.split(middle, sizes), *where)
+    at = reading.slices(sizes)
+    least, most = (reading.split(extreme(values, lanes, k), sizes) for k in (0, 1))
+    places = [{name: _places(motion, lies, lanes.lane[k][at[name]]) for name in at} for k in (0, 1)]
+    return WorstPlay(least, most, reading.split(middle, sizes), places[0], places[1])
 
 
 def _places(motion: Motion, lies: Array, lanes: np.ndarray) -> dict[str, Array]:
@@ -90,8 +90,8 @@ class Searches(NamedTuple):
     """The searches that are done side by side, for the largest of some values, or the smallest.
 
     - `sign`: of each search, 1 or -1.
-    - `judge`: of each search, for each output time, the value that tells whether it is good where pins lie at that time:
-        of a row along the stroke the one at that time, else the same for all times.
+    - `judge`: of each search, for each output time, the value that tells how good it is where pins lie at that time: of
+        a row along the stroke the one at that time, else the same for all times.
     - `lane`: the searches that find the least and the most of each value.
     """
 
