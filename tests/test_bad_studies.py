@@ -19,8 +19,43 @@ def study(tolerances=None, measures=Y, nominal=P, model=lambda p: p, **options):
 WRONG = {
     "there is no dimension 'c'; the dimensions are a, b, link.length": lambda: study({"c": 0.1}),
     "the tolerance of 'a': the tolerance of a Normal must be positive, got -0.1": lambda: study({"a": -0.1}),
-    r"the tolerance of 'a', -2.5 to \+2.5, is wider than the dimension 2": lambda: study({"a": 2.5}),
-    r"the tolerance of 'link.length', -1.5 to \+1.5, is wider": lambda: study({"link.length": mbs.Uniform(1.5)}),
+    "the tolerance of 'a', a Position, is for 2 numbers together, and there is 1": lambda: study(
+        {"a": mbs.Position(0.1)}
+    ),
+    "there is no Position of the kind 'square'; there are normal, truncated": lambda: mbs.Position(0.1, kind="square"),
+    "the feature of a Position is a 'hole' or a 'pin', not 'slot'": lambda: mbs.Position(0.1, mmc="a", feature="slot"),
+    "the shift of a Position must be two numbers": lambda: mbs.Position(0.1, shift=0.01),
+    "the diameter of a Position must be positive, got -0.1": lambda: mbs.Position(-0.1),
+    r"the shift 0.06 of a Position leaves its tolerance \+-0.05": lambda: mbs.Position(0.1, shift=(0.06, 0.0)),
+    "the zone of 'link.length' grows with the size 'b', which must be .* of its own; these are a$": lambda: study(
+        {"a": 0.1, "link.length": mbs.Position(0.1, mmc="b")}
+    ),
+    "the numbers of the zone 'link.length' are spread together: they cannot be correlated": lambda: study(
+        {"a": 0.1, "link.length": mbs.Position(0.1)}, correlation={("a", "link.length[0]"): 0.5}
+    ),
+    "there is no ProfileZone of the kind 'rim'; there are normal": lambda: mbs.ProfileZone(0.1, kind="rim"),
+    "correlation of a ProfileZone must be a number of places, got -1": lambda: mbs.ProfileZone(0.1, correlation=-1),
+    "the lot 'rods' must name at least two dimensions": lambda: study({"a": 0.1}, lots={"rods": ["a"]}),
+    "the lot 'rods' names 'c', which has no tolerance; there are a": lambda: study(
+        {"a": 0.1}, lots={"rods": ["a", "c"]}
+    ),
+    "the dimension 'a' is twice in lots: in 'rods' and 'pins'": lambda: study(
+        {"a": 0.1, "b": 0.1}, lots={"rods": ["a", "b"], "pins": ["a", "b"]}
+    ),
+    "the lot 'rods' has 'a' of 1 numbers and 'link.length' of 2": lambda: study(
+        {"a": 0.1, "link.length": 0.1}, lots={"rods": ["a", "link.length"]}
+    ),
+    r"the lot 'rods' has 'a' and 'link.length\[0\]': a zone goes together with whole zones": lambda: study(
+        {"a": 0.1, "link.length": mbs.Position(0.1)}, lots={"rods": ["a", "link.length[0]"]}
+    ),
+    "the correlation of 'a' and 'b' cannot be 0.5: the lot 'rods' makes it 1": lambda: study(
+        {"a": 0.1, "b": 0.1}, correlation={("a", "b"): 0.5}, lots={"rods": ["a", "b"]}
+    ),
+    r"correlation of 'b' and 'link.length\[0\]' cannot be 0.2: the lot 'rods' makes it 0.1": lambda: study(
+        {"a": 0.1, "b": 0.1, "link.length": 0.1},
+        correlation={("a", "link.length[0]"): 0.1, ("b", "link.length[0]"): 0.2},
+        lots={"rods": ["a", "b"]},
+    ),
     "the tolerance of 'a': .* limits in the wrong order: 0.2, 0.1": lambda: study({"a": (0.2, 0.1)}),
     "needs at least one tolerance": lambda: study({}),
     "needs at least one measure": lambda: study(measures={}),
@@ -31,7 +66,7 @@ WRONG = {
     r"two measures have a value 'y\[0\]'": lambda: study(measures={"y": lambda p: jnp.ones(2), "y[0]": lambda p: 1.0}),
     "no dimension 'z' to be correlated; they are a": lambda: study(correlation={("a", "z"): 0.5}),
     "cannot be correlated with itself": lambda: study(correlation={("a", "a"): 0.5}),
-    "not positive definite: its smallest eigenvalue is -0.2": lambda: study(
+    "not positive semi-definite: its smallest eigenvalue is -0.2": lambda: study(
         {"a": 0.1, "b": 0.1}, correlation={("a", "b"): 1.2}
     ),
     "must be a square matrix, got": lambda: study({"a": 0.1, "b": 0.1}, correlation=np.eye(3)),

@@ -114,14 +114,14 @@ def robust(
 
 
 class _Planes(NamedTuple):
-    """Limits as planes, a row for each: slopes and place of the design point, the deviations there with their slopes in
-    the scores, and the side."""
+    """Limits as planes, a row for each: slopes and place of the design point, the deviations there with their
+    derivatives in the scores, and the side."""
 
     slopes: Array
     place: Array
     scores: Array
     deviation: Array
-    rate: Array
+    rates: Array
     sign: Array
 
 
@@ -137,11 +137,10 @@ def _planes(study: Study) -> tuple[_Planes, list[DesignPoint]]:
     x = np.stack([p.dimensions for p in points])
     _, slopes = linearized(study, x)
     rows = np.arange(len(points)), np.array([study.columns.index(p.value) for p in points])
-    z = jnp.asarray(np.stack([p.scores for p in points])) @ study.mixing.T
-    deviations = lambda z: jnp.concatenate([d.at(part) for d, part in zip(study.distributions, study.choice.parts(z))])
-    value, rate = jax.vmap(lambda z: jax.jvp(deviations, (z,), (jnp.ones_like(z),)))(z)
+    u = jnp.asarray(np.stack([p.scores for p in points]))
+    rates = jax.vmap(jax.jacfwd(study.dimensions))(u)
     sign = jnp.asarray([1.0 if p.side == "upper" else -1.0 for p in points])
-    return _Planes(jnp.asarray(slopes[rows]), jnp.asarray(x), z, value, rate, sign), points
+    return _Planes(jnp.asarray(slopes[rows]), jnp.asarray(x), u, jnp.asarray(x) - study.nominal, rates, sign), points
 
 
 def _rejects(points: list[DesignPoint]) -> dict[str, float]:
@@ -157,7 +156,6 @@ def _solved(
     """The best study while the limits are planes."""
     chosen, priced = np.array(list(nominals), int), np.array(list(costs), int)
     T = study.each(lambda d: (d.spread.upper - d.spread.lower) / 2)
-    correlation = study.mixing @ study.mixing.T
     anchor = study.each(lambda d: d.anchor)
     measures = list(dict.fromkeys(p.value for p in points))
     member = np.array([[p.value == name for p in points] for name in measures])
@@ -166,10 +164,10 @@ def _solved(
         """The logarithm of the rejects of each measure."""
         nominal = study.nominal.at[chosen].set(p["nominal"])
         ratio = jnp.ones_like(T).at[priced].set(jnp.exp(p["log T"] - jnp.log(T[priced])))
-        at_zero = planes.deviation - planes.rate * planes.scores - anchor
+        at_zero = planes.deviation - jnp.einsum("kij,kj->ki", planes.rates, planes.scores) - anchor
         mean = jnp.sum(planes.slopes * (nominal + anchor + ratio * at_zero - planes.place), 1)
-        w = planes.slopes * ratio * planes.rate
-        each = log_ndtr(planes.sign * mean / jnp.sqrt(jnp.einsum("ki,ij,kj->k", w, correlation, w)))
+        w = jnp.einsum("ki,kij->kj", planes.slopes * ratio, planes.rates)
+        each = log_ndtr(planes.sign * mean / jnp.sqrt(jnp.sum(w**2, 1)))
         return jnp.stack([logsumexp(jnp.where(row, each, -jnp.inf)) for row in member])
 
     def cost(p: dict) -> Array:

@@ -118,7 +118,7 @@ def _described(study: Study, seed: int, method: str, chunk: int, n: int | None) 
     """What makes a study this one and no other."""
     numbers = lambda x: np.asarray(x, float).reshape(-1).tolist()
     spreads = [
-        [type(d).__name__, *numbers(d.spread), *d.parameters]
+        [type(d).__name__, *(x for part in d.spread for x in numbers(part)), *d.parameters]
         for d, c in zip(study.distributions, study.counts)
         for _ in range(c)
     ]

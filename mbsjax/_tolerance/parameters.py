@@ -16,12 +16,13 @@ class Choice(eqx.Module):
     """Leaves of a PyTree, chosen by name or by a function, as one vector.
 
     - `values`: their numbers, one after the other; `names`: one for each number, `"knots[3]"` in an array.
-    - `counts`: how many numbers each leaf has.
+    - `keys`: a name for each leaf; `counts`: how many numbers each has.
     """
 
     arrays: tuple
     values: Float[Array, " d"]
     names: tuple[str, ...] = eqx.field(static=True)
+    keys: tuple[str, ...] = eqx.field(static=True)
     places: tuple[int, ...] = eqx.field(static=True)
     counts: tuple[int, ...] = eqx.field(static=True)
     others: tuple = eqx.field(static=True)  # what else the tree holds: texts, numbers that models may look at
@@ -30,7 +31,7 @@ class Choice(eqx.Module):
     def __init__(self, tree: Any, given: Mapping[str, Any], twice: str):
         leaves, self.structure = jax.tree_util.tree_flatten(tree)
         where = {name: leaf_number(name, tree, x) for name, x in given.items()}
-        self.places = tuple(where.values())
+        self.keys, self.places = tuple(where), tuple(where.values())
         if len(set(self.places)) < len(self.places):
             name = next(n for i, n in enumerate(where) if self.places[i] in self.places[:i])
             raise ValueError(f"the dimension {name!r} has two {twice}")

@@ -1,6 +1,6 @@
 """A tolerance study: what varies, by how much, and what is measured."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -10,11 +10,12 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from .._dynamics.outcome import branch, check, failure, runs, sequence
-from .._programs.precision import as_float
+from .._programs.precision import as_float, numpy_of
 from .._programs.reprs import by_fields, has_numbers, head
 from .._programs.trees import as_function, once, without_unused
 from .distribution.base import AbstractDistribution
 from .distribution.symmetric import Normal
+from .mixing import check_sizes, mixing
 from .parameters import Choice, labels, picks
 
 
@@ -50,7 +51,10 @@ class Study(eqx.Module):
     - `limits`: of measures, by name, pairs (lower, upper), either of them None or numbers along the stroke.
     - `along`: for measures along a stroke, by name, the places they are taken at.
     - `correlation`: between dimensions: `{("a", "b"): 0.5}`, or a matrix in the order of `study.names`. It is that of
-        their normal scores.
+        their normal scores. With 1 or -1 a dimension follows the other one.
+    - `lots`: dimensions that come from the same part, tool or setting, by the name of the lot: `{"rods": ["a", "b"]}`.
+        They have one score: all at their medians together, all at their limits together. Arrays and zones of as many
+        numbers go together number by number. A correlation given to one of a lot holds for all of it.
 
     !!! Example
 
@@ -90,6 +94,7 @@ class Study(eqx.Module):
         limits: Mapping[str, Any] | None = None,
         along: Mapping[str, Any] | None = None,
         correlation: Any = None,
+        lots: Mapping[str, Sequence[str]] | None = None,
     ):
         self.model = as_function(model)
         if not tolerances:
@@ -100,7 +105,8 @@ class Study(eqx.Module):
         given = [x[1] if picks(x) else x for x in tolerances.values()]
         values = self.choice.parts(self.choice.values)
         self.distributions = tuple(_distribution(*x) for x in zip(tolerances, values, given))
-        self.mixing = _mixing(correlation, self.names)
+        check_sizes(self.distributions, tolerances, self.names)
+        self.mixing = mixing(self.distributions, self.choice, correlation, lots or {})
 
         self.labels, self.functions = tuple(measures), tuple(map(as_function, measures.values()))
         values, results, self.branch, events = _nominal(self.model, self.functions, self.labels, self.choice)
@@ -147,12 +153,77 @@ class Study(eqx.Module):
 
     @property
     def std(self) -> Float[Array, " d"]:
-        return self.each(lambda d: d.std)
+        """Standard deviations; that of a zone which grows with a size, over all sizes."""
+        own = self.each(lambda d: d.std)
+        if not self.grows:
+            return own
+        mean = self.each(lambda d: d.mean)  # the growth is linear: its square has the mean of both
+        return own * jnp.sqrt((self.growth(mean + own) ** 2 + self.growth(mean - own) ** 2) / 2)
 
     @property
     def bounds(self) -> tuple[Float[Array, " d"], Float[Array, " d"]]:
         """The smallest and the largest dimensions that the tolerances allow."""
-        return self.nominal + self.each(lambda d: d.spread.lower), self.nominal + self.each(lambda d: d.spread.upper)
+        lower, upper = self._limits
+        if self.grows:
+            most = jnp.maximum(self.growth(lower), self.growth(upper))
+            lower, upper = lower * most, upper * most
+        return self.nominal + lower, self.nominal + upper
+
+    @property
+    def _limits(self) -> tuple[Array, Array]:
+        return self.each(lambda d: d.spread.lower), self.each(lambda d: d.spread.upper)
+
+    @property
+    def grows(self) -> bool:
+        """Whether there is a zone that grows with a size."""
+        return any(d.mmc is not None for d in self.distributions)
+
+    def growth(self, deviations: Float[Array, " d"]) -> Float[Array, " d"]:
+        """By how much zones are larger than at maximum material, at these deviations of the sizes; 1 for others."""
+        lower, upper = self._limits
+        size = {d.mmc: self.names.index(d.mmc) for d in self.distributions if d.mmc is not None}
+        room = lambda k: (deviations[k] - lower[k], upper[k] - deviations[k])
+        return self.each(lambda d: 1.0 if d.mmc is None else d.growth(*room(size[d.mmc])))
+
+    def allowed(self, x: Float[Array, " d"]) -> Array:
+        """Whether dimensions lie within all tolerances: each within its limits, positions in their circles, which
+        belong to the sizes that are there.
+
+        !!! Example
+
+            >>> import jax.numpy as jnp, mbsjax as mbs
+            >>> plate = mbs.Study(lambda p: p, {"hole": jnp.zeros(2)}, {"hole": mbs.Position(0.2)},
+            ...                   {"x": lambda p: p["hole"][0]})
+            >>> [bool(plate.allowed(jnp.array(x))) for x in ([0.06, 0.08], [0.1, 0.1])]
+            [True, False]
+        """
+        lower, upper = self._limits
+        away = x - self.nominal
+        size = self.growth(away) if self.grows else 1.0
+        parts = self.choice.parts((away - (lower + upper) / 2) / ((upper - lower) / 2 * size))
+        return jnp.all(jnp.concatenate([d.extent(p) for d, p in zip(self.distributions, parts)]) <= 1 + 1e-9)
+
+    def farthest(self, slopes: Any) -> Any:
+        """Where within its limits, -1 to 1, each dimension makes a value with these slopes largest; of many values, in
+        rows."""
+        numpy = numpy_of(slopes)
+        parts = numpy.split(slopes, np.cumsum(self.counts)[:-1].tolist(), axis=-1)
+        return numpy.concatenate([d.farthest(g) for d, g in zip(self.distributions, parts)], -1)
+
+    def extreme(self, slopes: Float[Array, " d"]) -> Float[Array, " d"]:
+        """The dimensions, within all tolerances, at which a value with these slopes is largest: a corner of the box;
+        positions on their circles. Of sizes that zones grow with, the better end is taken."""
+        lower, upper = self._limits
+        way = self.farthest(slopes)
+        away = (lower + upper) / 2 + way * (upper - lower) / 2
+        if not self.grows:
+            return self.nominal + away
+        for name in {d.mmc: None for d in self.distributions if d.mmc is not None}:
+            k = self.names.index(name)
+            ends = [away.at[k].set(limit[k]) for limit in (lower, upper)]
+            value = [jnp.sum(slopes * self.growth(x) * x) for x in ends]
+            away = jnp.where(value[1] > value[0], ends[1], ends[0])
+        return self.nominal + away * self.growth(away)
 
     def each(self, f: Callable) -> Float[Array, " d"]:
         """A number of every contributor's distribution."""
@@ -174,7 +245,11 @@ class Study(eqx.Module):
     def dimensions(self, scores: Float[Array, " d"]) -> Float[Array, " d"]:
         """The dimensions at independent standard normal scores."""
         parts = self.choice.parts(self.mixing @ scores)
-        return self.nominal + jnp.concatenate([d.at(part) for d, part in zip(self.distributions, parts)])
+        away = jnp.concatenate([d.at(part) for d, part in zip(self.distributions, parts)])
+        if self.grows:
+            location = self.each(lambda d: d.spread.location)
+            away = location + (away - location) * self.growth(away)
+        return self.nominal + away
 
     def moved(self, nominal: Float[Array, " d"], ratio: Float[Array, " d"]) -> "Study":
         """The same study about other nominal dimensions, its tolerances wider or narrower by a ratio each. What is a
@@ -263,40 +338,12 @@ def _distribution(name: str, nominal: Array, given: Any) -> AbstractDistribution
             raise ValueError(f"the tolerance of {name!r}: {error}") from error
     if found.spread.scale.shape != ():
         raise ValueError(f"the tolerance of {name!r} must be one number for all of it")
-    lower, upper = float(found.spread.lower), float(found.spread.upper)
-    for x in np.asarray(nominal).reshape(-1):
-        if min((x + lower) * x, (x + upper) * x) < 0:
-            raise ValueError(
-                f"the tolerance of {name!r}, {lower:+.6g} to {upper:+.6g}, is wider than the dimension {x:.6g} itself; "
-                "if it may change its sign, let it be the sum of a fixed one and of one that is zero"
-            )
+    if found.together is not None and nominal.size != found.together:
+        raise ValueError(
+            f"the tolerance of {name!r}, a {type(found).__name__}, is for {found.together} numbers together, and "
+            f"there {'is 1' if nominal.size == 1 else f'are {nominal.size}'}"
+        )
     return found
-
-
-def _mixing(correlation: Any, names: tuple[str, ...]) -> Array:
-    """The Cholesky factor of the correlation of all scores."""
-    R = np.eye(len(names))
-    if isinstance(correlation, Mapping):
-        for pair, rho in correlation.items():
-            if not (isinstance(pair, tuple) and len(pair) == 2):
-                raise ValueError(f"a correlation is one of two dimensions, got {pair!r}")
-            for name in pair:
-                if name not in names:
-                    raise ValueError(f"there is no dimension {name!r} to be correlated; they are {', '.join(names)}")
-            i, j = (names.index(name) for name in pair)
-            if i == j:
-                raise ValueError(f"the dimension {pair[0]!r} cannot be correlated with itself")
-            R[i, j] = R[j, i] = float(rho)
-    elif correlation is not None:
-        R = np.asarray(correlation, float)
-        if R.shape != (len(names), len(names)):
-            raise ValueError(f"the correlation of {len(names)} dimensions must be a square matrix, got {R.shape}")
-        if not (np.allclose(R, R.T) and np.allclose(np.diag(R), 1)):
-            raise ValueError("a correlation matrix must be symmetric, with ones on its diagonal")
-    least = float(np.linalg.eigvalsh(R).min())
-    if not least > 1e-12:
-        raise ValueError(f"the correlation is not positive definite: its smallest eigenvalue is {least:.3g}")
-    return jnp.asarray(np.linalg.cholesky(R))
 
 
 def _known(given: Any, found: Mapping[str, Any], what: str) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Tolerance analysis by derivatives: sensitivities, worst case, RSS, contributions, and moments of second order."""
 
+from collections.abc import Iterator
+
 import equinox as eqx
 import numpy as np
 
@@ -24,9 +26,11 @@ class FirstOrder(eqx.Module):
 
     @property
     def reach(self) -> np.ndarray:
-        """How far each contributor moves each value between the limits of its tolerance: half of it, as T in +-T."""
+        """How far each contributor moves each value between the limits of its tolerance: half of it, as T in +-T. The
+        coordinates of a position share the radius of its zone as they go along the slopes; a zone that grows with a
+        size has its largest."""
         low, high = (np.asarray(x) for x in self.study.bounds)
-        return np.abs(self.slopes) * (high - low) / 2
+        return self.slopes * self.study.farthest(self.slopes) * (high - low) / 2
 
     @property
     def middle(self) -> np.ndarray:
@@ -57,22 +61,31 @@ class FirstOrder(eqx.Module):
         """Of the dimensions. The correlation of scores is not quite that of dimensions that are not normal: it is
         carried over by Hermite polynomials (Nataf)."""
         std, scores = np.asarray(self.study.std), _score_correlation(self.study)
-        parts = np.stack(
-            [_hermite_parts(d) for d, n in zip(self.study.distributions, self.study.counts) for _ in range(n)]
-        )
-        powers = scores[..., None] ** np.arange(1, parts.shape[1] + 1)
-        correlation = np.where(np.eye(len(std)) > 0, 1.0, np.einsum("ijk,ik,jk->ij", powers, parts, parts))
+        every = [d for d, n in zip(self.study.distributions, self.study.counts) for _ in range(n)]
+        parts = np.stack([np.zeros(_TERMS) if d.together else _hermite_parts(d) for d in every])
+        powers = scores[..., None] ** np.arange(1, _TERMS + 1)
+        correlation = np.einsum("ijk,ik,jk->ij", powers, parts, parts)
+        for i, j in np.argwhere(np.abs(scores) == 1):  # one follows the other: no series is needed
+            alike = i == j or every[i].together is not None
+            correlation[i, j] = 1.0 if alike else _comonotone(every[i], every[j], float(scores[i, j]))
         return std[:, None] * correlation * std
 
     @property
+    def variance_parts(self) -> np.ndarray:
+        """The parts of each dimension in the variance of each value; none where all of them cancel each other."""
+        parts = self.slopes * (self.slopes @ self.covariance)
+        each = np.sum((self.slopes * np.asarray(self.study.std)) ** 2, 1, keepdims=True)
+        return np.where(parts.sum(1, keepdims=True) > 1e-14 * each, parts, 0.0)
+
+    @property
     def std(self) -> np.ndarray:
-        return np.sqrt(np.sum(self.slopes * (self.slopes @ self.covariance), 1))
+        return np.sqrt(np.sum(self.variance_parts, 1))
 
     @property
     def contribution(self) -> np.ndarray:
         """The part of each dimension in the variance of each value; all of a row sum to 1. With correlation, a part
         may be negative."""
-        parts = self.slopes * (self.slopes @ self.covariance)
+        parts = self.variance_parts
         whole = parts.sum(1, keepdims=True)
         return np.divide(parts, whole, out=np.zeros_like(parts), where=whole > 0)
 
@@ -172,43 +185,81 @@ def second_order(study: Study, first: FirstOrder | None = None) -> SecondOrder:
     return SecondOrder(first, H, _moments(first, H))
 
 
+_TERMS = 24  # of the series that carries correlations over
+
+
 def _score_correlation(study: Study) -> np.ndarray:
+    """One and minus one where a dimension follows another."""
     mixing = np.asarray(study.mixing)
-    return mixing @ mixing.T
+    R = mixing @ mixing.T
+    return np.where(np.abs(np.abs(R) - 1) < 1e-12, np.sign(R), R)
 
 
-def _hermite_parts(distribution: AbstractDistribution, terms: int = 24) -> np.ndarray:
-    """The parts that Hermite polynomials of the score, 1, 2, ..., have in a variate of mean 0 and deviation 1."""
+def _standard(distribution: AbstractDistribution, side: float = 1.0) -> np.ndarray:
+    """The variate, with mean 0 and deviation 1, at the scores or at their negatives."""
     x = (distribution.tabulated() - distribution.shape.mean) / distribution.shape.std
+    return x if side > 0 else x[::-1]
+
+
+def _comonotone(a: AbstractDistribution, b: AbstractDistribution, side: float) -> float:
+    """The correlation of two dimensions that follow each other, in the same or the opposite sense."""
+    return float(_standard(a) @ (WEIGHTS * _standard(b, side)))
+
+
+def _hermite_parts(distribution: AbstractDistribution) -> np.ndarray:
+    """The parts that Hermite polynomials of the score, 1, 2, ..., have in a variate of mean 0 and deviation 1."""
+    x = _standard(distribution)
     h, found = [np.ones_like(SCORES), SCORES], []
-    for k in range(1, terms + 1):
+    for k in range(1, _TERMS + 1):
         found.append(float(WEIGHTS @ (x * h[k])))
         h.append((SCORES * h[k] - np.sqrt(k) * h[k - 1]) / np.sqrt(k + 1))  # each of deviation 1
     return np.array(found)
 
 
 def _moments(first: FirstOrder, H: np.ndarray) -> Moments:
-    """Cumulants of the polynomial as if all were normal, then the own difference to that of each dimension that is not
-    correlated with others."""
+    """Cumulants of the polynomial as if all were normal, then the own difference to that of each dimension, zone or lot
+    that is not correlated with others."""
     study = first.study
-    L = np.linalg.cholesky(first.covariance)
-    alone = np.abs(_score_correlation(study) - np.eye(len(study.names))).max(1) == 0
-    b, B = first.slopes @ L, L.T @ H @ L / 2
-    cumulants = _normal_cumulants(b, B)
-    every = [d for d, n in zip(study.distributions, study.counts) for _ in range(n)]
+    L = _root(first.covariance)
+    cumulants = _normal_cumulants(first.slopes @ L, L.T @ H @ L / 2)
     std = np.asarray(study.std)
-    for i, distribution in enumerate(every):
-        if not alone[i]:
-            continue
-        shape = distribution.shape
-        xi = (distribution.tabulated() - shape.mean) / shape.std
-        g, c = first.slopes[:, i] * std[i], H[:, i, i] * std[i] ** 2 / 2
-        own = _cumulants(g[:, None] * xi + c[:, None] * xi**2)
-        normal = _normal_cumulants(g[:, None], c[:, None, None])
-        cumulants = cumulants + own - normal
+    for group, (xi, weights) in _independent(study):
+        g, C = first.slopes[:, group] * std[group], H[:, *np.ix_(group, group)] * np.outer(std[group], std[group]) / 2
+        own = _cumulants(g @ xi.T + np.einsum("ki,mij,kj->mk", xi, C, xi), weights)
+        L = _root(xi.T * weights @ xi)
+        cumulants = cumulants + own - _normal_cumulants(g @ L, L.T @ C @ L)
     mean, variance, third, fourth = cumulants
+    variance = np.maximum(variance, 0.0)
     safe = np.where(variance > 0, variance, 1.0)
     return Moments(first.values + mean, np.sqrt(variance), third / safe**1.5, 3 + fourth / safe**2)
+
+
+def _root(covariance: np.ndarray) -> np.ndarray:
+    """A square root, also where dimensions that follow others make it singular."""
+    size, axes = np.linalg.eigh(covariance)
+    return axes * np.sqrt(np.maximum(size, 0.0))
+
+
+def _independent(study: Study) -> Iterator[tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]]:
+    """The numbers that depend on the scores of one dimension or one zone and on no others, with points of these
+    numbers, of mean 0 and deviation 1, and their weights."""
+    scores = _score_correlation(study)
+    every = [(d, k) for d, n in zip(study.distributions, study.counts) for k in range(n)]
+    seen: set[int] = set()
+    for i, (d, k) in enumerate(every):
+        if i in seen or (d.together and k):
+            continue
+        group = np.flatnonzero(np.any(scores[i : i + (d.together or 1)] != 0, 0))
+        among = scores[np.ix_(group, group)]
+        if not np.all(np.isin(among, (-1.0, 0.0, 1.0) if d.together else (-1.0, 1.0))):
+            continue
+        seen.update(group.tolist())
+        if d.together:
+            nodes, weights = d.nodes()
+            yield group, (nodes[:, [every[j][1] for j in group]] / d.shape.std, weights)
+        else:
+            columns = [_standard(every[j][0], float(scores[i, j])) for j in group]
+            yield group, (np.stack(columns, 1), WEIGHTS)
 
 
 def _normal_cumulants(b: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -221,10 +272,9 @@ def _normal_cumulants(b: np.ndarray, B: np.ndarray) -> np.ndarray:
     )
 
 
-def _cumulants(y: np.ndarray) -> np.ndarray:
-    """Of functions of one variate, given at its `SCORES`."""
-    assert y.shape[-1] == len(SCORES)
-    mean = y @ WEIGHTS
+def _cumulants(y: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Of functions given at points with weights."""
+    mean = y @ weights
     y = y - mean[:, None]
-    second, third, fourth = ((y**k) @ WEIGHTS for k in (2, 3, 4))
+    second, third, fourth = ((y**k) @ weights for k in (2, 3, 4))
     return np.stack([mean, second, third, fourth - 3 * second**2])

@@ -70,9 +70,36 @@ class AbstractDistribution(eqx.Module):
         return self.spread.lower if self.one_sided else (self.spread.lower + self.spread.upper) / 2
 
     @property
-    def parameters(self) -> tuple[float, ...]:
-        """The numbers that make its shape, beside place and size."""
+    def parameters(self) -> tuple[float | str, ...]:
+        """What makes its shape, beside place and size."""
         return ()
+
+    @property
+    def together(self) -> int | None:
+        """How many numbers are spread together, if it is a zone for several; None if each is spread by itself."""
+        return None
+
+    @property
+    def mmc(self) -> str | None:
+        """The dimension whose departure from maximum material makes a zone grow."""
+        return None
+
+    def growth(self, above_lower: Array, below_upper: Array) -> Any:
+        """By how much the zone grows where the size named by `mmc` lies so far from its limits."""
+        return 1.0
+
+    def score_correlation(self, n: int) -> np.ndarray:
+        """How the scores of the n numbers of a dimension are correlated."""
+        return np.eye(n)
+
+    def farthest(self, slopes: Any) -> Any:
+        """Where within the limits, each from -1 to 1, a value with these slopes is largest: a corner, for numbers that
+        are spread each by itself."""
+        return numpy_of(slopes).sign(slopes)
+
+    def extent(self, x: Any) -> Any:
+        """How far out numbers lie, of which -1 and 1 are the limits: 1 at the rim of what is allowed."""
+        return numpy_of(x).abs(x)
 
     def at(self, z: Any) -> Array:
         """The deviation at a standard normal score: the median at 0, 99.865 % of all parts below that at 3.
@@ -90,13 +117,18 @@ class AbstractDistribution(eqx.Module):
         with jax.ensure_compile_time_eval():
             return np.asarray(self.unit(jnp.asarray(SCORES)))
 
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Points of the unit variate and their weights, which its moments are sums of: a column for each number that is
+        spread together."""
+        return self.tabulated()[:, None], WEIGHTS
+
     @property
     def shape(self) -> Shape:
         """Moments of the unit variate."""
         return _shape(self)
 
     @property
-    def mean(self) -> Float[Array, ""]:
+    def mean(self) -> Float[Array, "..."]:
         """The mean deviation from the nominal value."""
         return self.spread.location + self.spread.scale * self.shape.mean
 
@@ -111,7 +143,7 @@ class AbstractDistribution(eqx.Module):
             return brief(self, lower=self.spread.lower, upper=self.spread.upper)
         lower, upper = float(self.spread.lower), float(self.spread.upper)
         limits = f"+-{upper:.6g}" if lower == -upper else f"{lower:+.6g} to {upper:+.6g}"
-        more = "".join(f", {x:.6g}" for x in self.parameters)
+        more = "".join(f", {x:.6g}" if isinstance(x, float) else f", {x}" for x in self.parameters)
         return f"{type(self).__name__}({limits}, mean {float(self.mean):.6g}, sigma {float(self.std):.6g}{more})"
 
 
@@ -125,9 +157,10 @@ _shapes: dict[Any, Shape] = {}
 def _shape(distribution: AbstractDistribution) -> Shape:
     key = type(distribution), distribution.parameters
     if key not in _shapes:
-        x = distribution.tabulated()
-        mean = round(float(WEIGHTS @ x), 10) + 0.0  # zero, where it should be
-        variance, third, fourth = (float(WEIGHTS @ (x - mean) ** k) for k in (2, 3, 4))
+        nodes, weights = distribution.nodes()
+        x = nodes[:, 0]  # all numbers of a zone are spread alike
+        mean = round(float(weights @ x), 10) + 0.0  # zero, where it should be
+        variance, third, fourth = (float(weights @ (x - mean) ** k) for k in (2, 3, 4))
         _shapes[key] = Shape(mean, variance**0.5, third / variance**1.5, fourth / variance**2)
     return _shapes[key]
 

@@ -51,7 +51,7 @@ class Beta(AbstractDistribution):
         return -1.0, 1.0
 
     @property
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> tuple[float | str, ...]:
         return self.a, self.b
 
     def unit(self, z: Array) -> Array:
@@ -136,7 +136,7 @@ class Weibull(AbstractDistribution):
         return 0.0, float(_TAIL ** (1 / self.k))
 
     @property
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> tuple[float | str, ...]:
         return (self.k,)
 
     def unit(self, z: Array) -> Array:

@@ -72,7 +72,7 @@ class Truncated(AbstractDistribution):
         return -1.0, 1.0
 
     @property
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> tuple[float | str, ...]:
         return (self.cut,)
 
     def unit(self, z: Array) -> Array:
@@ -144,7 +144,7 @@ class Triangular(AbstractDistribution):
         return -1.0, 1.0
 
     @property
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> tuple[float | str, ...]:
         return (self.mode,)
 
     def unit(self, z: Array) -> Array:
