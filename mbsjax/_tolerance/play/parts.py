@@ -14,7 +14,7 @@ from ..._pictures.table import Table
 from ..._programs.trees import once
 from .anywhere import anywhere
 from .directions import chosen, discs, lengths, owners
-from .loaded import loads_along, pressed
+from .loaded import pressed
 from .readings import Readings
 
 
@@ -25,8 +25,8 @@ class PlayParts(NamedTuple):
     - `worst`: how far the play moves it to either side at worst. The sum over all joints is the worst case.
     - `random`: its standard deviation, if the pin lies anywhere in the play, the same along the stroke. The root of the
         sum of squares over all joints is that of all.
-    - `loaded`: how far it moves when the pin is pressed from the middle to where forces and gravity press it; NaN where
-        nothing does.
+    - `loaded`: how far it moves when the pin is pressed from the middle to where forces and gravity press it; NaN for
+        mechanisms with contacts.
 
     `print` shows a table; of a measure along the stroke the largest.
     """
@@ -80,21 +80,18 @@ def play_parts(motion: Motion, measures: Mapping[str, Callable]) -> PlayParts:
         raise ValueError("no joint of this mechanism has play")
     sizes = reading.sizes(motion)
     G, lies = (np.asarray(x) for x in _slopes(motion, reading, mask))
-    worst, drawn, loaded = ({name: {} for name in reading.names} for _ in range(3))
+    found = [{name: {} for name in reading.names} for _ in range(3)]
     places, long = discs(mech), np.asarray(lengths(jnp.asarray(G), mech)).sum(1)
     for joint in loose_joints(mech):
         own = [k for k, owner in enumerate(owners(mech)) if owner == joint.name]
         columns = np.concatenate([np.arange(places[k].start, places[k].stop) for k in own])
-        spread = float(anywhere(joint).std)
-        parts = {
-            "worst": long[:, own].sum(1),
-            "random": spread * np.sqrt((G[..., columns].sum(1) ** 2).sum(-1)),
-            "loaded": np.einsum("vtn,tn->v", G[..., columns], lies[:, columns]),
-        }
-        for into, x in zip((worst, drawn, loaded), parts.values()):
+        worst = long[:, own].sum(1)
+        drawn = float(anywhere(joint).std) * np.sqrt((G[..., columns].sum(1) ** 2).sum(-1))
+        loaded = np.einsum("vtn,tn->v", G[..., columns], lies[:, columns])
+        for into, x in zip(found, (worst, drawn, loaded)):
             for name, values in reading.split(x, sizes).items():
                 into[name][joint.name] = values
-    return PlayParts(worst, drawn, loaded)
+    return PlayParts(*found)
 
 
 @once
@@ -104,5 +101,4 @@ def _slopes(motion: Motion, reading: Readings, mask: tuple[bool, ...]) -> tuple[
     G = jax.jacrev(lambda lies: reading(moved(motion, lies)))(start)
     if motion.mech.contacts:
         return G, jnp.full_like(start, jnp.nan)
-    felt = jnp.any(loads_along(motion, mask) != 0, 0)
-    return G, jnp.where(felt, pressed(motion, start, mask), jnp.nan) - start
+    return G, pressed(motion, start, mask) - start

@@ -40,7 +40,7 @@ class Readings(eqx.Module):
         ends = np.cumsum([max(n, 1) for n in sizes]).tolist()
         return {name: slice(end - max(n, 1), end) for name, n, end in zip(self.names, sizes, ends)}
 
-    def split(self, values: Float[Array, " values"], sizes: tuple[int, ...]) -> dict[str, Array]:
+    def split(self, values: Any, sizes: tuple[int, ...]) -> dict[str, Any]:
         """The values of each measure."""
         at = self.slices(sizes)
         return {name: values[at[name]] if n else values[at[name].start] for name, n in zip(self.names, sizes)}

@@ -139,7 +139,7 @@ class Loose(eqx.Module):
         self.loaded, self.worst = tuple(rules["loaded"]), tuple(rules["worst"])
         self.sizes, self.lanes = reading.sizes(outcome), None
         if self.worst:
-            self.lanes = searches(motion, Within(reading, outcome), self.sizes, chosen(motion.mech, self.worst))
+            self.lanes = searches(motion, Within(reading, outcome), self.sizes)
 
     @property
     def labels(self) -> list[str]:

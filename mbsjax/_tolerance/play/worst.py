@@ -3,20 +3,23 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..._kinematics.displaced import by_name, moved, where_it_lies, with_some_play
+from ..._kinematics.displaced import Displaced, by_name, moved, where_it_lies, with_some_play
 from ..._kinematics.motion import Motion
+from ..._programs.precision import is_concrete
 from ..._programs.reprs import by_fields
 from ..._programs.trees import frozen, once
 from .directions import chosen, farthest, some_direction
 from .readings import Readings
 
 
-STEPS = 4  # how often the search looks at a place and sets out for the next
+STEPS = 20  # how often the search looks at a place and sets out for the next, at most
+CLOSE = 1e-9  # places this close, in units of the play, are the same
 
 
 class WorstPlay(NamedTuple):
@@ -41,9 +44,10 @@ def worst_play(motion: Motion, measures: Mapping[str, Callable], *, joints: Sequ
     """How small and how large measures become, wherever the pins lie within their plays.
 
     Pins may lie elsewhere at each position of the motion. The search sets out from the middle for the places farthest
-    along the gradient, and goes on from there, three times; the best is kept. It is exact where measures are linear in
-    where pins lie, so that to first order in the size of the plays it is exact for any; beyond, it is a value that is
-    reached, no bound that is proved. Derivatives are those with the pins held there, which are those of the extreme.
+    along the gradient, and goes on from there until these are the same; the best is kept. It is exact where measures are
+    linear in where pins lie, so that to first order in the size of the plays it is exact for any; beyond, it is a value
+    that is reached, no bound that is proved. Derivatives are those with the pins held there, which are those of the
+    extreme.
 
     **Arguments:**
 
@@ -71,7 +75,7 @@ def worst_play(motion: Motion, measures: Mapping[str, Callable], *, joints: Sequ
     if not any(mask):
         raise ValueError("there is no joint with play whose worst places could be sought")
     sizes = reading.sizes(motion)
-    lanes = searches(motion, reading, sizes, mask)
+    lanes = searches(motion, reading, sizes)
     start = where_it_lies(motion)
     middle, values, lies = _extremes(motion, reading, start, mask, lanes)
     at = reading.slices(sizes)
@@ -100,34 +104,60 @@ class Searches(NamedTuple):
     lane: tuple[np.ndarray, np.ndarray]
 
 
-def searches(motion: Motion, reading: Callable, sizes: tuple[int, ...], mask: tuple[bool, ...]) -> Searches:
-    """What has to be sought: of a row along the stroke whose values depend on where pins lie at their own times, all
-    values at once; else each value by itself."""
-    n, ends = len(motion.ts), np.cumsum([max(k, 1) for k in sizes])
+def searches(motion: Motion, values: Callable, sizes: tuple[int, ...]) -> Searches:
+    """What has to be sought: of a row along the stroke whose values depend on their own positions alone, all values at
+    once; else each value by itself. `values` are those of a displaced motion, one after the other."""
+    n, ends = motion.ts.shape[0], np.cumsum([max(k, 1) for k in sizes])
     times = np.concatenate([np.arange(k) if k == n else np.full(max(k, 1), -1) for k in sizes])
-    mixed = np.asarray(_mixed(motion, reading, mask, times)) if n > 1 and n in sizes else np.zeros(len(times), bool)
+    mixed = _mixed(motion, values, times) if n > 1 and n in sizes else np.zeros(len(times), bool)
     lane, judge = np.zeros(len(times), int), []
     for k, end in zip(sizes, ends):
-        values = np.arange(end - max(k, 1), end)
-        together = k == n and not mixed[values].any()
-        lane[values] = len(judge) + (0 if together else np.arange(len(values)))
-        judge += [values] if together else [np.full(n, i) for i in values]
+        own = np.arange(end - max(k, 1), end)
+        together = k == n and not mixed[own].any()
+        lane[own] = len(judge) + (0 if together else np.arange(len(own)))
+        judge += [own] if together else [np.full(n, i) for i in own]
     sign = np.ones(len(judge))
     return Searches(np.concatenate([-sign, sign]), np.stack(judge + judge), (lane, len(judge) + lane))
 
 
-@once
-def _mixed(motion: Motion, reading: Callable, mask: tuple[bool, ...], times: Array) -> Array:
-    """Which values depend on where pins lie at other `times` than their own: two times differ in a bit of their
-    numbers, and pins are moved at all times with this bit, then at those without."""
-    motion = with_some_play(motion)
-    n, start = motion.ts.shape[0], where_it_lies(motion)
+def _mixed(motion: Motion, values: Callable, times: np.ndarray) -> np.ndarray:
+    """Which values depend on other positions than those at their own `times`. This is seen by any numbers: two times
+    differ in a bit of their numbers, and all positions with this bit are changed, then all without."""
+    shape = eqx.filter_eval_shape(lambda m: moved(m, where_it_lies(m)).rows, motion)
+    rng, n = np.random.default_rng(0), motion.ts.shape[0]
+    is_shape = lambda x: isinstance(x, jax.ShapeDtypeStruct)
     bits = (np.arange(n)[None] >> np.arange(int(n - 1).bit_length())[:, None]) & 1
-    sets = jnp.asarray(np.concatenate([bits, 1 - bits]).astype(bool))
-    way = jax.random.uniform(jax.random.key(0), start.shape, minval=0.5, maxval=1.0) * jnp.asarray(mask)
-    rate = lambda on: jax.jvp(lambda x: reading(moved(motion, x)), (start,), (jnp.where(on[:, None], way, 0.0),))[1]
-    slopes = jax.vmap(rate)(sets)
-    return jnp.any(jnp.where(sets[:, times], 0.0, slopes) != 0, 0)
+    sets = np.concatenate([bits, 1 - bits]).astype(bool)
+
+    def any_number(x: Any) -> Any:
+        if not is_shape(x):
+            return x
+        real = jnp.issubdtype(x.dtype, jnp.inexact)
+        return jnp.asarray(rng.uniform(0.5, 1.5, x.shape) if real else np.zeros(x.shape), x.dtype)
+
+    with jax.ensure_compile_time_eval():
+        rows = jax.tree_util.tree_map(any_number, shape, is_leaf=is_shape)
+        slopes = _slopes(values, rows, jnp.asarray(sets))
+    if not is_concrete(slopes):  # measures of numbers that are traced: nobody can tell
+        return np.ones(len(times), bool)
+    return (np.where(sets[:, times], 0.0, slopes) != 0).any(0)
+
+
+@once
+def _slopes(values: Callable, rows: Motion, sets: Array) -> Array:
+    """How fast values change when some positions do, for each set of these."""
+    mech = jax.tree_util.tree_map(lambda x: x[0], rows.mech)
+    real, others = eqx.partition(rows, eqx.is_inexact_array)
+
+    def reading(real: Any) -> Array:
+        whole = eqx.combine(real, others)
+        return values(Displaced(mech, jnp.zeros((rows.ts.shape[0], 0)), whole, whole.result))
+
+    def slope(on: Array) -> Array:
+        ways = jax.tree_util.tree_map(lambda x: x * on.reshape(-1, *(1,) * (x.ndim - 1)), real)
+        return jax.jvp(reading, (real,), (ways,))[1]
+
+    return jax.vmap(slope)(sets.astype(float))
 
 
 def search(
@@ -142,16 +172,21 @@ def search(
             each = sign * values(moved(motion, lies))[judge]
             return jnp.sum(each), each
 
-        def step(state: tuple[Array, Array, Array], _: None) -> Any:
-            lies, best, most = state
+        def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
+            k, lies, best, most, _ = state
             slope, each = jax.grad(gain, has_aux=True)(lies)
             better = each > most
             best, most = jnp.where(better[:, None], lies, best), jnp.where(better, each, most)
-            return (jnp.where(free, farthest(slope, motion.mech, still), start), best, most), None
+            onward = jnp.where(free, farthest(slope, motion.mech, still), start)
+            return k + 1, onward, best, most, jnp.max(jnp.abs(onward - lies))
 
-        worst = jnp.full(start.shape[0], -jnp.inf)
-        (_, best, _), _ = jax.lax.scan(step, (start, start, worst), None, length=STEPS)
-        return best
+        def unfinished(state: tuple[Array, ...]) -> Array:
+            k, *_, change = state
+            return (k < STEPS) & (change > CLOSE)
+
+        none = jnp.full(start.shape[0], -jnp.inf)
+        begin = jnp.zeros((), int), start, start, none, jnp.full((), jnp.inf)
+        return jax.lax.while_loop(unfinished, step, begin)[2]
 
     return jax.lax.stop_gradient(jax.vmap(of)(jnp.asarray(lanes.sign), jnp.asarray(lanes.judge)))
 
@@ -164,5 +199,5 @@ def extreme(values: Float[Array, "lanes values"], lanes: Searches, side: int) ->
 @once
 def _extremes(motion: Motion, reading: Callable, start: Array, mask: tuple[bool, ...], lanes: Searches) -> Any:
     lies = search(motion, frozen(reading), start, mask, lanes)
-    each = lambda x: reading(moved(motion, x))
-    return each(start), jax.vmap(each)(lies), lies
+    every = jax.vmap(lambda x: reading(moved(motion, x)))(jnp.concatenate([start[None], lies]))
+    return every[0], every[1:], lies
