@@ -186,10 +186,10 @@ def test_a_pin_lies_where_the_force_points_with_derivatives_in_both_modes():
 
     force = jnp.array([3.0, -4.0])
     expected = lambda f: 0.1 * f / jnp.linalg.norm(f)
-    np.testing.assert_allclose(place(force), expected(force), atol=1e-14)
+    np.testing.assert_allclose(jax.jit(place)(force), expected(force), atol=1e-14)
     slopes = jax.jacfwd(expected)(force)
-    np.testing.assert_allclose(jax.jacfwd(place)(force), slopes, atol=1e-13)
-    np.testing.assert_allclose(jax.jacrev(place)(force), slopes, atol=1e-13)
+    for mode in (jax.jacfwd, jax.jacrev):
+        np.testing.assert_allclose(jax.jit(mode(place))(force), slopes, atol=1e-13)
 
 
 def test_a_block_in_a_guide_leans_to_one_side_or_tilts():
@@ -217,31 +217,29 @@ def test_a_block_in_a_guide_leans_to_one_side_or_tilts():
 # -- other joints ----------------------------------------------------------------------------------------------
 
 
-def ends_of(mech, drive, measure, **estimate):
-    motion = mbs.kinematics(mech, drive, jnp.zeros(1), estimate=estimate or None)
-    found = mbs.worst_play(motion, {"y": measure})
-    return np.array([found.least["y"], found.middle["y"], found.most["y"]]), motion
-
-
 @pytest.mark.slow
 def test_a_ball_in_its_cavity_makes_a_rod_in_space_longer_and_shorter():
     crank, rod, size, theta = 1.0, 4.0, 0.05, 0.7
     bore = mbs.frames.from_axis((0.0, 0.0, 0.0), (1.0, 0.0, 0.0))
-    mech = mbs.Mechanism(
-        bodies("crank", "rod", "slider"),
-        [
-            mbs.Revolute("A", "ground", "crank", (0.0, 0.0, 0.5)),
-            mbs.Spherical("B", "crank", "rod", (crank, 0.0, 0.0), play=size),
-            mbs.Universal("C", "rod", "slider", (rod, 0.0, 0.0)),
-            mbs.Prismatic("P", "ground", "slider", bore, bore, start=4.0),
-        ],
-        forces=[mbs.Load("slider", force=(-1.0, 0.0, 0.0))],
-    )
+
+    @jax.jit
+    def loaded(push):
+        mech = mbs.Mechanism(
+            bodies("crank", "rod", "slider"),
+            [
+                mbs.Revolute("A", "ground", "crank", (0.0, 0.0, 0.5)),
+                mbs.Spherical("B", "crank", "rod", (crank, 0.0, 0.0), play=size),
+                mbs.Universal("C", "rod", "slider", (rod, 0.0, 0.0)),
+                mbs.Prismatic("P", "ground", "slider", bore, bore, start=4.0),
+            ],
+            forces=[mbs.Load("slider", force=jnp.stack([push, 0.0, 0.0]))],
+        )
+        motion = mbs.kinematics(mech, {"A": theta}, jnp.zeros(1), throw=False)
+        return mbs.displaced(motion, mbs.loaded_play(motion))["P"].q[0]
+
     x = lambda rod: crank * np.cos(theta) + np.sqrt(rod**2 - (crank * np.sin(theta)) ** 2 - 0.25)
-    found, motion = ends_of(mech, {"A": theta}, lambda m: m["P"].q[0], P=4.0)
-    np.testing.assert_allclose(found, [x(rod - size), x(rod), x(rod + size)], atol=1e-11)
-    loaded = mbs.displaced(motion, mbs.loaded_play(motion))
-    np.testing.assert_allclose(loaded["P"].q, x(rod - size), atol=1e-11)
+    for push in (-1.0, 1.0):
+        np.testing.assert_allclose(loaded(push), x(rod + push * size), atol=1e-11)
 
 
 def test_backlash_of_gears():
@@ -254,10 +252,10 @@ def test_backlash_of_gears():
         ],
         forces=[mbs.Load("b", torque=-2.0)],
     )
-    found, motion = ends_of(mech, {"A": 0.3}, lambda m: m["B"].q[0])
-    np.testing.assert_allclose(np.diff(found), 0.01, atol=1e-13)
-    loaded = mbs.displaced(motion, mbs.loaded_play(motion))
-    np.testing.assert_allclose(loaded["B"].q[0], found[0], atol=1e-13)  # as the torque turns it
+    motion = mbs.kinematics(mech, {"A": 0.3}, jnp.zeros(1))
+    parts = mbs.play_parts(motion, {"angle": lambda m: m["B"].q[0]})
+    found = [part["angle"]["mesh"] for part in parts]
+    np.testing.assert_allclose(found, [0.01, 0.01 / np.sqrt(3), -0.01], atol=1e-13)  # as the torque turns it
 
 
 def test_a_pin_in_a_slot_and_a_block_in_a_guide():
@@ -269,13 +267,13 @@ def test_a_pin_in_a_slot_and_a_block_in_a_guide():
             mbs.PinSlot("S", "yoke", "crank", mbs.at(0.0, 0.0, jnp.pi / 2), (2.0, 0.0), play=0.03),
         ],
     )
-    found, motion = ends_of(yoke, {"A": 0.5}, lambda m: m["P"].q[0])
+    motion = mbs.kinematics(yoke, {"A": 0.5}, jnp.zeros(1))
+    middle = 2 * np.cos(0.5)
+    travel = lambda m: m["P"].q[0] - middle
+    found = mbs.worst_play(motion, {"x": travel, "square": lambda m: travel(m) ** 2})
     # the yoke leans by the angle a, and its slot is a distance of 0.03 off the pin at the height 2 sin 0.5
-    a, y = np.arctan2(0.04, 0.5), 2 * np.sin(0.5)
-    far = 2 * np.cos(0.5) + y * np.tan(a) + 0.03 / np.cos(a)
-    np.testing.assert_allclose(found[2], far, atol=1e-11)
-    parts = mbs.play_parts(motion, {"x": lambda m: m["P"].q[0]}).worst["x"]
-    np.testing.assert_allclose([parts["S"], parts["P"]], [0.03, y * 0.04 / 0.5], atol=1e-12)
-    # a place that neither direction leads away from: a step aside tells
-    side, _ = ends_of(yoke, {"A": 0.5}, lambda m: (m["P"].q[0] - 2 * np.cos(0.5)) ** 2)
-    np.testing.assert_allclose(side, [0.0, 0.0, (far - 2 * np.cos(0.5)) ** 2], atol=1e-11)
+    a = np.arctan2(0.04, 0.5)
+    far = 2 * np.sin(0.5) * np.tan(a) + 0.03 / np.cos(a)
+    np.testing.assert_allclose([found.least["x"], found.middle["x"], found.most["x"]], [-far, 0.0, far], atol=1e-11)
+    # in the middle nothing tells which way the square grows: a step aside does
+    np.testing.assert_allclose([found.least["square"], found.most["square"]], [0.0, far**2], atol=1e-12)

@@ -83,14 +83,14 @@ def play_study(
     motion = only_motion(outcome)
     by_rule = sorted_rules(motion.mech, dict(rules or {}))
     check_rules(motion, by_rule)
-    loose = Loose(model, reading, motion, outcome, by_rule)
     every = {name: _behind(name, x, nominal) for name, x in tolerances.items()}
     for name, distribution in by_rule["random"].items():
         every[f"{name}.play"] = (lambda tree, name=name: tree[1][name], distribution)
     places = {name: jnp.zeros(play_counts(motion.mech)[name]) for name in by_rule["random"]}
-    values = {label: _Value(label) for label in loose.labels}
     if by_rule["worst"]:
         limits, along = _of_sides(limits, along, reading.names)
+    loose = Loose(model, reading, motion, outcome, by_rule)
+    values = {label: _Value(label) for label in loose.labels}
     return Study(loose, (nominal, places), every, values, limits=limits, along=along, **options)
 
 

@@ -44,10 +44,10 @@ def worst_play(motion: Motion, measures: Mapping[str, Callable], *, joints: Sequ
     """How small and how large measures become, wherever the pins lie within their plays.
 
     Pins may lie elsewhere at each position of the motion. The search sets out from the middle for the places farthest
-    along the gradient, and goes on from there until these are the same; the best is kept. It is exact where measures are
-    linear in where pins lie, so that to first order in the size of the plays it is exact for any; beyond, it is a value
-    that is reached, no bound that is proved. Derivatives are those with the pins held there, which are those of the
-    extreme.
+    along the gradient, and goes on from there until these are the same; the best is kept. It is exact where measures
+    are linear in where pins lie, so that to first order in the size of the plays it is exact for any; beyond, it is a
+    value that is reached, no bound that is proved. Derivatives are those with the pins held there, which are those of
+    the extreme.
 
     **Arguments:**
 
