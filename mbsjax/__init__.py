@@ -25,6 +25,7 @@ from ._files.read import FileError as FileError
 from ._files.write import dump as dump, dumps as dumps
 from ._kinematics import summary as _summary  # noqa: F401  (what a mechanism is printed as)
 from ._kinematics.assembly import Assembly as Assembly, assemble as assemble
+from ._kinematics.displaced import Displaced as Displaced, at_play as at_play, displaced as displaced
 from ._kinematics.drive import constant_speed as constant_speed
 from ._kinematics.mobility import (
     Mobility as Mobility,
@@ -168,6 +169,7 @@ from ._tolerance.campaign import Campaign as Campaign, StoreWarning as StoreWarn
 from ._tolerance.capability import Capability as Capability, Moments as Moments, capability as capability
 from ._tolerance.cost import Catalogue as Catalogue, Cost as Cost
 from ._tolerance.design_points import DesignPoint as DesignPoint, form as form
+from ._tolerance.distribution.ball import Ball as Ball
 from ._tolerance.distribution.base import AbstractDistribution as AbstractDistribution
 from ._tolerance.distribution.skewed import Beta as Beta, Rayleigh as Rayleigh, Weibull as Weibull
 from ._tolerance.distribution.symmetric import (
@@ -177,6 +179,10 @@ from ._tolerance.distribution.symmetric import (
     Uniform as Uniform,
 )
 from ._tolerance.distribution.zone import Position as Position, ProfileZone as ProfileZone
+from ._tolerance.play.loaded import loaded_play as loaded_play
+from ._tolerance.play.parts import PlayParts as PlayParts, play_parts as play_parts
+from ._tolerance.play.study import play_study as play_study
+from ._tolerance.play.worst import WorstPlay as WorstPlay, worst_play as worst_play
 from ._tolerance.reliability import (
     LimitReliability as LimitReliability,
     Rare as Rare,

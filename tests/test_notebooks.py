@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 # these are run by tests that look at what they find
 ELSEWHERE = (
     "tolerance_cam", "synthesis_cam", "synthesis_path", "contact_loss", "latch", "sensitivities", "monte_carlo",
-    "identification",
+    "identification", "play",
 )  # fmt: skip
 NOTEBOOKS = [
     path

@@ -14,6 +14,7 @@ from tests.contacts import T3
 from tests.latch import latch
 from tests.notebook import told
 from tests.test_contact_motion import borders, lifts
+from tests.test_play import follower_angle
 
 
 pytestmark = pytest.mark.slow
@@ -235,3 +236,21 @@ def test_identification():
     np.testing.assert_allclose(names["by_count"][-1], names["errors"], rtol=1e-9)
     prior = np.linalg.inv(np.linalg.inv(covariance) + np.diag([1 / 5e-4**2, 0.0, 0.0]))
     np.testing.assert_allclose(names["both"], np.sqrt(np.diag(prior)), rtol=1e-3)
+
+
+# -- play ----------------------------------------------------------------------------------------------------
+
+
+def test_play():
+    names = told("play")
+    ts, h = np.asarray(names["ts"]), 1e-5
+    # a play between crank and coupler is a coupler that is longer or shorter; the linkage is ten times that of the tests
+    slopes = [np.diff([follower_angle(t, 4.0 + x) for x in (-h, h)])[0] / (2 * h) / 10 for t in ts]
+    np.testing.assert_allclose(names["parts"].worst["angle"]["B"], np.rad2deg(np.abs(slopes)) * 0.02, rtol=1e-6)
+    # the cheapest tolerances under one linear condition, by Lagrange
+    factors = np.array([0.2] * 4 + [0.1] * 4)
+    steep = np.abs(names["first"].slopes).max(0)
+    best = np.sqrt(factors / steep) * 0.4 / np.sum(np.sqrt(factors * steep))
+    np.testing.assert_allclose(names["T"], best, rtol=1e-3)
+    assert names["chosen"].converged and abs(names["error"] - 0.4) < 0.004
+    assert names["bend"] < 1e-3 and 3 * names["spread"].max() < 0.4

@@ -55,7 +55,8 @@ def tolerance(
         goal = TARGET if target is None else target
         report = analyze(study, samples=samples, seed=seed, second=second, worst=worst, target=goal, units=known)
     folder = results_folder(output, file, "tolerance", overwrite, make=True)
-    for table in report.tables:
+    plays = model.play_parts()
+    for table in [*report.tables, *([] if plays is None else [plays.table])]:
         show(table)
     wrote(*report.to_csv(folder), report.to_json(folder / "report.json"))
     with contextlib.suppress(ImportError):

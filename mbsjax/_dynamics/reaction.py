@@ -16,8 +16,9 @@ from .._kinematics.drive import Hold, Problem
 from .._kinematics.system import system
 from .._model.force.base import Moment
 from .._model.force.load import Load
-from .._model.joint.base import AbstractPair, AbstractPlanarPair
+from .._model.joint.base import AbstractPair, AbstractPlanarPair, Pose
 from .._model.mechanism import Mechanism
+from .._model.play import Play
 from .._numerics.groups import SE2
 from .._programs.reprs import by_fields
 from .._programs.trees import Function, once
@@ -62,6 +63,9 @@ class _ReleasedPlanar(AbstractPlanarPair):
         angle, x, y = q[-3:]
         return self.pair.planar(q[:-3]) @ SE2(jnp.cos(angle), jnp.sin(angle), x, y, angle)
 
+    def displacement(self, play: Play) -> tuple[Pose | None, Pose | None]:
+        return self.pair.displacement(play)
+
 
 class _ReleasedSpatial(AbstractPair):
     pair: AbstractPair
@@ -90,6 +94,9 @@ class _ReleasedSpatial(AbstractPair):
 
     def retract(self, q: Float[Array, " nq"], d: Float[Array, " nv"]) -> Float[Array, " nq"]:
         return jnp.concatenate([self.pair.retract(q[:-6], d[:-6]), q[-6:] + d[-6:]])
+
+    def displacement(self, play: Play) -> tuple[Pose | None, Pose | None]:
+        return self.pair.displacement(play)
 
 
 class _Unreleased(eqx.Module):
@@ -146,7 +153,7 @@ def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: A
         friction = dataclasses.replace(friction, freedoms=freedoms, layout=plan)
     opened = make_plant(loose, problem, names=(tuple(names), plant.names[1]), friction=friction)
     number = plant.problem.system.layout.body_numbers[joint.body_b]
-    X_B = joint.placed(joint.frame_b, plant.problem.system.layout.group)
+    X_B = joint.seats(plant.problem.system.layout.group)[1]
     wrench, R = _pushes(opened, ts, q, v, mode, at_q, at_v, rows, number, X_B)
     n = rows - (2 if planar else 3)
     force, torque = wrench[:, n:], wrench[:, :n]

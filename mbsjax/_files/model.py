@@ -20,6 +20,8 @@ from .._model.mechanism import Mechanism, unknown
 from .._synthesis.goal import Within
 from .._synthesis.task import Task
 from .._tolerance.parameters import labels
+from .._tolerance.play.parts import PlayParts, play_parts
+from .._tolerance.play.study import play_study
 from .._tolerance.study import Study
 from .lines import line_numbers
 from .measures import Measure
@@ -180,13 +182,24 @@ class Model:
 
     def study(self) -> Study:
         """Its tolerance study, from the tables `[tolerances]`, `[correlation]`, `[lots]`, `[measures]` and `[limits]`;
-        `[study]` says of what."""
+        `[study]` says of what. Of the motion of joints with play, it is that of [`mbsjax.play_study`][]."""
         of, tolerances, measures, limits, more = self._study_tables()
         varied = {name: self.nominal[name] for name in tolerances}
         model = _analysis(self, of, tuple(varied))
         every = {name: _Reading(model.file, f, ("measures", name)) for name, f in measures.items()}
         reader = self._reader(None)
-        return reader.guarded(("tolerances",), Study, model, varied, tolerances, every, limits=limits, **more)
+        loose = of == "kinematics" and any(joint.play is not None for joint in self.mechanism().joints)
+        make = play_study if loose else Study
+        return reader.guarded(("tolerances",), make, model, varied, tolerances, every, limits=limits, **more)
+
+    def play_parts(self) -> PlayParts | None:
+        """How much the play of each joint does to its measures; None of a mechanism without play, or of simulations."""
+        if self._of("study") != "kinematics" or not any(joint.play is not None for joint in self.mechanism().joints):
+            return None
+        reader = self._reader(None)
+        table = read_measures(reader, needed_table(reader, self.document, "measures"), ("measures",))
+        read = lambda f, path: lambda run: reader.guarded(path, f, run, reader.numbers)
+        return play_parts(self.kinematics(), {name: read(f, ("measures", name)) for name, f in table.items()})
 
     def _study_tables(self) -> tuple[str, dict[str, Any], dict[str, Measure], dict[str, Any], dict[str, Any]]:
         reader, _ = self._section("study", ("of",), None)

@@ -151,11 +151,15 @@ class Reader:
         if key == "profiles":
             return {name: self.made("profile", p, (*path, name)) for name, p in self.table(given, path).items()}
         if key == "law":
-            if isinstance(given, str) and kind != "contact":
+            touching = kind in ("contact", "play")
+            if isinstance(given, str) and not touching:
                 return given
-            return self.made("contact law" if kind == "contact" else "motion law", given, path)
+            return self.made("contact law" if touching else "motion law", given, path)
         if key == "friction":
             return self.friction(kind, given, path)
+        if key == "play":
+            table = isinstance(given, dict)
+            return self.made("play", given, path, kind="play") if table else self.number(given, path)
         if key == "on":
             return given if isinstance(given, str) else self.gauge(given, path)
         if (kind, key) in VARIABLES:
@@ -187,8 +191,9 @@ class Reader:
         return self.made("gauge", table, path, name=self.text(name, path))
 
     def friction(self, kind: str, given: Any, path: Path) -> Any:
-        """That of a contact: a coefficient or a table. That of a joint: a table with `sliding`, or with `dry`."""
-        if kind == "contact":
+        """That of a contact, or of play: a coefficient or a table. That of a joint: a table with `sliding`, or with
+        `dry`."""
+        if kind in ("contact", "play"):
             table = isinstance(given, dict)
             return self.made("friction", given, path, kind="contact") if table else self.number(given, path)
         table = self.table(given, path)

@@ -3,6 +3,7 @@
 import inspect
 from typing import Any
 
+from .._model.play import RULES
 from .tables import CHOICES, GOALS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
 from .words import FRAMES, LISTS, PARTS, TEXTS, WORDS, keys
 
@@ -10,6 +11,7 @@ from .words import FRAMES, LISTS, PARTS, TEXTS, WORDS, keys
 _NUMBER = {"$ref": "#/$defs/number"}
 _NUMBERS = {"$ref": "#/$defs/numbers"}
 _TEXT = {"type": "string"}
+_SINGLE = ("body", "contact", "friction", "play")  # tables without a type
 
 
 def schema() -> dict[str, Any]:
@@ -20,8 +22,8 @@ def schema() -> dict[str, Any]:
         >>> sorted(schema()["$defs"]["joint"]["oneOf"][0]["required"])
         ['body_a', 'body_b', 'type']
     """
-    groups = {name.replace(" ", "_"): _group(name) for name in WORDS if name not in ("body", "contact", "friction")}
-    groups |= {"body": _table("body", "body"), "contact": _table("contact", "contact")}
+    groups = {name.replace(" ", "_"): _group(name) for name in WORDS if name not in _SINGLE}
+    groups |= {name: _table(name, name) for name in ("body", "contact", "play")}
     groups |= {f"{kind}_friction": _table("friction", kind) for kind in WORDS["friction"]}
     pair = {"type": "array", "items": _NUMBERS, "minItems": 2, "maxItems": 2}
     whole, flag, every = {"type": "integer", "minimum": 0}, {"type": "boolean"}, _each(_NUMBERS)
@@ -86,7 +88,7 @@ def _table(group: str, kind: str, typed: bool = False) -> dict[str, Any]:
 
 
 def _kind(kind: str, key: str, parameter: inspect.Parameter) -> dict[str, Any]:
-    if key in TEXTS:
+    if key in TEXTS and key != "rule":
         return _TEXT
     if key in PARTS:
         return {"$ref": f"#/$defs/{PARTS[key]}"}
@@ -99,8 +101,12 @@ def _kind(kind: str, key: str, parameter: inspect.Parameter) -> dict[str, Any]:
     if key == "points" and kind == "body":
         return _each(_NUMBERS)
     if key == "law":
-        return {"anyOf": [_TEXT, {"$ref": f"#/$defs/{'contact' if kind == 'contact' else 'motion'}_law"}]}
-    if key == "friction" and kind == "contact":
+        return {"anyOf": [_TEXT, {"$ref": f"#/$defs/{'contact' if kind in ('contact', 'play') else 'motion'}_law"}]}
+    if key == "play":
+        return {"anyOf": [_NUMBER, {"$ref": "#/$defs/play"}]}
+    if key == "rule":
+        return {"enum": list(RULES)}
+    if key == "friction" and kind in ("contact", "play"):
         return {"anyOf": [_NUMBER, {"$ref": "#/$defs/contact_friction"}]}
     if key == "friction":
         return {"anyOf": [{"$ref": f"#/$defs/{which}_friction"} for which in ("joint", "dry")]}

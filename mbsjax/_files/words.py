@@ -32,6 +32,7 @@ from .._model.joint.revolute import Revolute
 from .._model.joint.screw import Cylindrical, Screw
 from .._model.joint.spherical import Free, Spherical
 from .._model.joint.universal import Universal
+from .._model.play import Play
 from .._model.profile.curves import Polynomial, Spline
 from .._model.profile.deviated import Deviated
 from .._model.profile.elements import Arc, Circle, Line, Point
@@ -152,6 +153,7 @@ WORDS: dict[str, dict[str, Callable]] = {
         "lankarani_nikravesh": LankaraniNikravesh,
     },
     "friction": {"contact": Coulomb, "joint": JointFriction, "dry": _dry},
+    "play": {"play": Play},
     "distribution": {
         "normal": Normal,
         "uniform": Uniform,
@@ -170,7 +172,7 @@ RENAMED = {"minimise": "minimize", "programme": "program"}  # keys and types, th
 # how a key is read, unless it is a number, a row of them, or a formula: by its name, of any constructor
 TEXTS = (
     "body_a", "body_b", "body", "axis_body", "profile_a", "profile_b", "hold", "moves", "acts", "fixed_in", "kind",
-    "guide", "mmc", "feature",
+    "guide", "rule", "mmc", "feature",
 )  # fmt: skip
 PARTS = {"follower": "follower", "tip": "tip", "element": "element"}  # a table of that group
 LISTS = {"elements": "element", "program": "segment"}  # an array of such tables

@@ -21,6 +21,7 @@ from .._model.joint.gear import GearPair, RackPair, RollingPair
 from .._model.joint.joint import Joint
 from .._model.joint.screw import ScrewPair
 from .._model.mechanism import Mechanism
+from .._model.play import Play
 from .._model.profile.base import AbstractElement
 from .._model.profile.curves import Polynomial, Spline
 from .._model.profile.deviated import Deviated
@@ -160,7 +161,26 @@ def _joint(joint: Joint) -> dict[str, Any]:
     told = joint.given or not np.array_equal(joint.start, pair.rest)
     if told and joint.start.size:
         found["start"] = _numbers(joint.start)
-    return found | ({} if joint.friction is None else {"friction": _friction(joint.friction)})
+    found |= {} if joint.friction is None else {"friction": _friction(joint.friction)}
+    return found | ({} if joint.play is None else {"play": _play(joint.play, joint.name)})
+
+
+def _play(play: Play, name: str) -> Any:
+    """Its size, or a table where there is more to tell."""
+    found: dict[str, Any] = {"size": _numbers(play.size)}
+    if np.any(play.lies):
+        found["lies"] = _numbers(play.lies)
+    if play.rule != "worst":
+        found["rule"] = play.rule
+    found |= {k: _numbers(x) for k in ("radius", "length") if (x := getattr(play, k)) is not None}
+    if float(play.restitution):
+        found["restitution"] = _numbers(play.restitution)
+    if play.law is not None:
+        found["law"] = _named("contact law", play.law, f"the law of the play of joint {name!r}")
+    if play.friction is not None:
+        friction = _friction(play.friction)
+        found["friction"] = friction["sliding"] if len(friction) == 1 else friction
+    return found["size"] if len(found) == 1 else found
 
 
 def _contact(contact: Contact | Clearance) -> dict[str, Any]:

@@ -49,6 +49,7 @@ class Motion(AbstractRun[ContactTrack]):
     - `result`: a member of [`mbsjax.RESULTS`][].
     - `events`: how the contacts changed, an [`mbsjax.Events`][]; None without contacts.
     - `estimate`: where its assembly began; `print(motion)` tells which given estimates were not followed.
+    - `problem`: its equations, drivers included.
 
     `motion["O"]` is a [`mbsjax.Track`][] with the `q`, `v`, `a` of a joint, of one coordinate
     (`"sleeve.travel"`), or of a gauge; of a contact it is a [`mbsjax.ContactTrack`][]. `motion.coordinate("O")`,
@@ -68,6 +69,7 @@ class Motion(AbstractRun[ContactTrack]):
     mode: Mode | None
     events: Events | None
     estimate: Estimate
+    problem: Problem
 
     @lane_by_lane
     def contact(self, name: str) -> ContactTrack:
@@ -202,7 +204,8 @@ def kinematics(
         mode, fits = _first_mode(mech, problem, q0, t0, looking)
         closed, problem = closed & fits, problem.with_mode(mode)
     wait()
-    motion = Motion(mech, ts, *_run(problem, q0, closed, ts, max_steps, events), estimate=begin)
+    found = _run(problem, q0, closed, ts, max_steps, events)
+    motion = Motion(mech, ts, *found, estimate=begin, problem=problem.with_mode(None))
     if near is not None and problem.mode is not None:
         clear = ~overlapping(near[0], frozen(problem.system.size), problem.mode.active)
         motion = dataclasses.replace(motion, result=RESULTS.where(clear, motion.result, RESULTS.overlapping))
@@ -268,7 +271,7 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
         problem_ = problem.with_mode(mode)
         t, q = jnp.where(there, t, ts[0]), jnp.where(there, q, q0_)  # harmless where there is nothing
         q = root(problem_, q, t)
-        v, a, r = _rates(problem_, q, t)
+        v, a, r = rates(problem_, q, t)
         residual = jnp.max(jnp.abs(r * problem_.row_sizes), initial=0.0)
         return [jnp.where(there, x, jnp.nan) for x in (q, v, a, residual)]
 
@@ -324,7 +327,7 @@ def _elements(mode: Mode, contact: Array) -> Array:
     return jnp.take_along_axis(pair, contact[:, None, None], 1)[:, 0]
 
 
-def _rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
+def rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
     """Velocities and accelerations of all freedoms, and the residual (Haug 3.6)."""
     r, J, in_time = problem.linearize(q, t)
     _, driven_v, driven_a = derivatives_at_zero(lambda s: problem.prescribed(t + s))

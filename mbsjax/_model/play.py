@@ -56,7 +56,7 @@ class Play(eqx.Module):
         size: Number,
         lies: Numbers | None = None,
         *,
-        rule: Literal["loaded", "worst", "random"] = "worst",
+        rule: Given[Literal["loaded", "worst", "random"]] = "worst",
         radius: Number | None = None,
         length: Number | None = None,
         restitution: Number = 0.0,

@@ -30,7 +30,7 @@ class Choice(eqx.Module):
 
     def __init__(self, tree: Any, given: Mapping[str, Any], twice: str):
         leaves, self.structure = jax.tree_util.tree_flatten(tree)
-        where = {name: _place(name, tree, x) for name, x in given.items()}
+        where = {name: leaf_number(name, tree, x) for name, x in given.items()}
         self.keys, self.places = tuple(where), tuple(where.values())
         if len(set(self.places)) < len(self.places):
             name = next(n for i, n in enumerate(where) if self.places[i] in self.places[:i])
@@ -75,7 +75,7 @@ def picks(given: Any) -> bool:
     return isinstance(given, tuple) and len(given) == 2 and callable(given[0]) and not isinstance(given[0], eqx.Module)
 
 
-def _place(name: str, nominal: Any, given: Any) -> int:
+def leaf_number(name: str, nominal: Any, given: Any) -> int:
     """The number of the leaf that a name, or a function, stands for."""
     paths, structure = jax.tree_util.tree_flatten_with_path(nominal)
     if picks(given):

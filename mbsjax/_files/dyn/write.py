@@ -225,8 +225,9 @@ class _Writer:
             if not kind:
                 pair = type(joint.pair).__name__.removesuffix("Pair")
                 raise ValueError(f"a .DYN file cannot hold joint {joint.name!r}: it has no {pair}")
-            if joint.friction is not None:
-                raise ValueError(f"a .DYN file cannot hold joint {joint.name!r}: it has a `friction`")
+            for option in ("friction", "play"):
+                if getattr(joint, option) is not None:
+                    raise ValueError(f"a .DYN file cannot hold joint {joint.name!r}: it has a `{option}`")
         yield from self.entity("PAIR")
         yield self.field("name", self.text(joint.name, "joint"))
         yield self.field("link_a", self.link(joint.body_a))

@@ -60,6 +60,11 @@ class AbstractPair(eqx.Module):
         """How many numbers say where the pair lies in its play; none where it cannot have any."""
         return 0
 
+    @property
+    def play_discs(self) -> tuple[int, ...]:
+        """The play is a disc, a ball or an interval, or several of them: their dimensions."""
+        return (self.play_places,) if self.play_places else ()
+
     def displacement(self, play: Play) -> tuple[Pose | None, Pose | None]:
         """D and E, where play makes phi(q) to D phi(q) E; None for the identity. Of a planar pair, in its plane."""
         raise NotImplementedError

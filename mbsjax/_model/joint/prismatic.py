@@ -28,6 +28,10 @@ class PrismaticPair(AbstractPlanarPair):
     def play_places(self) -> int:
         return 2
 
+    @property
+    def play_discs(self) -> tuple[int, ...]:
+        return 1, 1  # each end by itself
+
     def displacement(self, play: Play) -> tuple[None, PlanarFrame]:
         front, rear = play.size * play.lies
         assert play.length is not None  # a guide's play has one
