@@ -160,3 +160,24 @@ def test_worst_cases_keep_to_round_zones():
     found = mbs.worst_case(study(mbs.Position(0.2, mmc="size")))
     np.testing.assert_allclose([found.lower, found.upper], [[4.8, 2.8], [5.2, 3.2]], rtol=1e-9)
     assert found.basis_upper == ("searched", "searched")
+
+
+def test_a_zone_has_one_cost():
+    """A position of diameter D in two coordinates, and a size: y = 3 x + 4 y + size, the RSS of their reaches."""
+    p = {"hole": jnp.array([0.0, 0.0]), "size": 2.0}
+    study = mbs.Study(
+        lambda p: p,
+        p,
+        {"hole": mbs.Position(0.2), "size": 0.1},
+        {"y": lambda p: 3 * p["hole"][0] + 4 * p["hole"][1] + p["size"]},
+        limits={"y": (None, 3.0)},
+    )
+    costs = {"hole": mbs.Cost(0.0, 1.0), "size": mbs.Cost(0.0, 1.0)}
+    found = mbs.allocate(mbs.first_order(study), costs, worst_case={"y": 1.2})
+    R, T = found.tolerances["hole[0]"], found.tolerances["size"]
+    assert found.converged and found.tolerances["hole[1]"] == R
+    assert 5 * R + T == pytest.approx(1.2, rel=2e-6) and found.cost == pytest.approx(1 / R + 1 / T)
+    good = mbs.allocate(mbs.first_order(study), costs, good={"y": 0.999})
+    R, T = good.tolerances["hole[0]"], good.tolerances["size"]
+    sigma = np.hypot(5 * R, T) / 3  # both coordinates are normal
+    np.testing.assert_allclose(1 / sigma, stats.norm.isf(0.001), rtol=1e-4)

@@ -109,7 +109,9 @@ def test_wrong_questions():
         ),
         "`samples` must be a positive whole number, got 0": lambda: mbs.monte_carlo(good, 0),
         "`chunk` must be a positive whole number, got 0": lambda: mbs.monte_carlo(good, 10, chunk=0),
-        "no contributor 'b' to cost; they are a": lambda: mbs.allocate(first, {"b": cost["a"]}, rss={"y": 1.0}),
+        "'b', which has a cost, is no contributor; there are a": lambda: mbs.allocate(
+            first, {"b": cost["a"]}, rss={"y": 1.0}
+        ),
         "no measure 'x' to require a rss of": lambda: mbs.allocate(first, cost, rss={"x": 1.0}),
         "a yield below 1, got 1": lambda: mbs.allocate(first, cost, good={"y": 1.0}),
         "at least one requirement": lambda: mbs.allocate(first, cost),
@@ -123,7 +125,7 @@ def test_wrong_questions():
             {**cost, "b": mbs.Catalogue({"saw": (0.1, 1.0)})},
             rss={"y": 1.0},
         ),
-        r"'link.length\[0\]' shares its tolerance with others": lambda: mbs.allocate(
+        r"'link.length\[0\]' which has a cost, shares its tolerance with the rest": lambda: mbs.allocate(
             mbs.first_order(study({"link.length": 0.1})), {"link.length[0]": cost["a"]}, rss={"y": 1.0}
         ),
         "needs samples: call `tolerance` with `samples`": lambda: mbs.tolerance(good).histogram("y"),

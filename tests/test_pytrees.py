@@ -107,21 +107,30 @@ def events():
     return mbs.Events(one, none[0], none, none, none, rows, rows, *[jnp.zeros((1, 1))] * 5, jnp.zeros(0, bool))
 
 
+def loose():
+    return mbs.Mechanism([mbs.Body("arm", mass=1.0)], [mbs.Revolute("O", "ground", "arm", (1.0, 0.0), play=0.01)])
+
+
 MAKERS = {
     **{name: (lambda force=force: force) for name, force in FORCES.items()},
     "Angle": lambda: mbs.Angle("tilt", "ground", "bob"),
     "Arc": lambda: mbs.Arc((0.0, 0.0), 1.0, 0.0, 1.0),
     "Assembly": lambda: mbs.assemble(mechanism()),
+    "Ball": lambda: mbs.Ball(0.1),
     "Beta": lambda: mbs.Beta(0.1, a=2.0, b=3.0),
     "Body": lambda: mechanism().bodies[0],
     "Cam": lambda: mbs.Cam(PROGRAMME, TIP, 40.0),
     "CamCurve": lambda: mbs.CamCurve(TIP, 40.0, "cycloidal", 0.0, 1.0, 10.0),
     "Campaign": campaign,
+    "Catalogue": lambda: mbs.Catalogue({"turned": (0.1, 2.0), "ground": (0.02, 5.0)}),
     "Circle": lambda: mbs.Circle((0.0, 0.0), 1.0),
+    "Clearance": lambda: mbs.loosened(loose()).contacts[0],
     "Contact": lambda: mbs.Contact("C", "ground.floor", "bob.rim", law=mbs.Hertz(1e3)),
+    "Cost": lambda: mbs.Cost(0.0, 1.0),
     "Coulomb": lambda: mbs.Coulomb(0.2, 0.3, stribeck=0.1, viscous=0.5),
     "Curve": lambda: mbs.Curve(ellipse),
     "DesignPoint": lambda: mbs.form(study())[0],
+    "Displaced": lambda: mbs.displaced(mbs.kinematics(loose(), {"O": 0.0}, jnp.zeros(1)), {"O": (1.0, 0.0)}),
     "Distance": lambda: CHAIN,
     "DryTorque": lambda: mbs.DryTorque(0.2),
     "Dyn": lambda: mbs.Dyn(mechanism(), independent=["y"]),
@@ -152,10 +161,13 @@ MAKERS = {
     "Offset": lambda: mechanism().gauges[0],
     "Oscillating": lambda: mbs.Oscillating(mbs.Roller(5.0), pivot=50.0, arm=40.0),
     "PlanarFrame": lambda: mbs.at(1.0, 2.0, 0.5),
+    "Play": lambda: mbs.Play(0.1, (0.5, 0.0), radius=2.0, restitution=0.5, friction=0.1),
     "Point": lambda: mbs.Point((1.0, 2.0)),
     "Polynomial": lambda: mbs.Polynomial([10.0, 1.0], (0, 2), 0.0, 1.0),
     "PolynomialLaw": lambda: mbs.PolynomialLaw([0.0, 20.0]),
+    "Position": lambda: mbs.Position(0.1, kind="uniform"),
     "Profile": lambda: mbs.involute_gear(2.0, 17),
+    "ProfileZone": lambda: mbs.ProfileZone(0.1, correlation=2),
     "Program": lambda: PROGRAMME,
     "Rayleigh": lambda: mbs.Rayleigh(0.1),
     "Report": report,

@@ -19,7 +19,6 @@ from .._kinematics.motion import Motion, kinematics
 from .._model.mechanism import Mechanism, unknown
 from .._synthesis.goal import Within
 from .._synthesis.task import Task
-from .._tolerance.parameters import labels
 from .._tolerance.play.parts import PlayParts, play_parts
 from .._tolerance.play.study import play_study
 from .._tolerance.study import Study
@@ -34,13 +33,12 @@ from .tables import (
     SYNTHESIS,
     TABLES,
     needed_table,
-    read_correlation,
     read_counts,
     read_limits,
-    read_lots,
     read_measures,
     read_options,
     read_times,
+    read_together,
     read_values,
 )
 
@@ -214,19 +212,8 @@ class Model:
         bounds = reader.table(self.document.get("limits", {}), ("limits",))
         reader.only(bounds, measures, ("limits",))
         limits = {n: read_limits(reader, x, ("limits", n)) for n, x in bounds.items()}
-        return of, tolerances, measures, limits, self._together(reader, {name: nominal[name] for name in tolerances})
-
-    def _together(self, reader: Reader, varied: dict[str, Any]) -> dict[str, Any]:
-        """Which dimensions vary together: the tables `[correlation]` and `[lots]`."""
-        correlation = read_correlation(reader, self.document.get("correlation", {}))
-        lots = read_lots(reader, self.document.get("lots", {}))
-        known = list(dict.fromkeys([*varied, *(y for name, x in varied.items() for y in labels(name, np.shape(x)))]))
-        named = {**{("correlation", *pair): pair for pair in correlation}, **{("lots", x): lots[x] for x in lots}}
-        for path, names in named.items():
-            for name in names:
-                if name not in known:
-                    raise reader.wrong(f"there is {unknown('dimension with a tolerance', name, known)}", path)
-        return {"correlation": correlation, "lots": lots}
+        varied = {name: nominal[name] for name in tolerances}
+        return of, tolerances, measures, limits, read_together(reader, self.document, varied)
 
     @property
     def units(self) -> dict[str, str]:

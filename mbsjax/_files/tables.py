@@ -7,8 +7,10 @@ import numpy as np
 from jaxtyping import Array
 
 from .._events.trigger import Trigger
+from .._model.mechanism import unknown
 from .._programs.precision import is_concrete, numpy_of
 from .._synthesis.goal import Match, Minimax, Minimize
+from .._tolerance.parameters import labels
 from .formula import Formula
 from .measures import Measure
 from .read import Reader, Watch
@@ -104,7 +106,20 @@ def read_measures(reader: Reader, given: Any, path: tuple[str, ...]) -> dict[str
     return {name: reader.guarded((*path, name), Measure, reader.text(x, (*path, name))) for name, x in table.items()}
 
 
-def read_correlation(reader: Reader, given: Any) -> dict[tuple[str, str], float]:
+def read_together(reader: Reader, document: dict[str, Any], varied: dict[str, Any]) -> dict[str, Any]:
+    """Which dimensions vary together: the tables `[correlation]` and `[lots]`."""
+    correlation = _correlation(reader, document.get("correlation", {}))
+    lots = _lots(reader, document.get("lots", {}))
+    known = list(dict.fromkeys([*varied, *(y for name, x in varied.items() for y in labels(name, np.shape(x)))]))
+    named = {**{("correlation", *pair): pair for pair in correlation}, **{("lots", x): lots[x] for x in lots}}
+    for path, names in named.items():
+        for name in names:
+            if name not in known:
+                raise reader.wrong(f"there is {unknown('dimension with a tolerance', name, known)}", path)
+    return {"correlation": correlation, "lots": lots}
+
+
+def _correlation(reader: Reader, given: Any) -> dict[tuple[str, str], float]:
     """Correlations of pairs: a table for the first of each, `crank.rod = 0.5`."""
     table = reader.table(given, ("correlation",))
     pairs = {(a, b): x for a, rest in table.items() for b, x in reader.table(rest, ("correlation", a)).items()}
@@ -118,7 +133,7 @@ def _number(reader: Reader, given: Any, path: tuple[str, ...]) -> float:
     return float(found)
 
 
-def read_lots(reader: Reader, given: Any) -> dict[str, list[str]]:
+def _lots(reader: Reader, given: Any) -> dict[str, list[str]]:
     """Names of the dimensions of each lot."""
     table = reader.table(given, ("lots",))
     return {

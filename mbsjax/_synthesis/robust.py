@@ -9,7 +9,7 @@ import numpy as np
 from jax.scipy.special import log_ndtr, logsumexp
 from jaxtyping import Array
 
-from .._tolerance.cost import Cost, check_costs
+from .._tolerance.cost import Cost, costed
 from .._tolerance.design_points import DesignPoint, form
 from .._tolerance.evaluate import linearized
 from .._tolerance.study import Study
@@ -81,7 +81,7 @@ def robust(
         (9.95, 2.0)
     """
     costs, good = dict(costs or {}), dict(good or {})
-    check_costs(costs, study)
+    places = costed(costs, study)
     for name, pair in nominals.items():
         if name not in study.names:
             raise ValueError(f"there is no contributor {name!r} to change; they are {', '.join(study.names)}")
@@ -93,7 +93,7 @@ def robust(
         if name not in study.columns or not 0 < x < 1:
             raise ValueError(f"a yield between 0 and 1 is required of a measure of the study, got {name!r}: {x!r}")
     bounds = {study.names.index(name): pair for name, pair in nominals.items()}
-    prices = {study.names.index(name): c for name, c in costs.items()}
+    prices = {tuple(i): c for i, c in zip(places, costs.values())}
     before, done, count = np.inf, False, 0
     while not done and count < rounds:
         planes, points = _planes(study)
@@ -108,7 +108,7 @@ def robust(
     rejects = _rejects(points)
     T = np.asarray(study.each(lambda d: (d.spread.upper - d.spread.lower) / 2)).tolist()
     met = all(rejects[name] <= (1 - x) * (1 + 1e-4) for name, x in good.items())
-    cost = sum(c.of(T[i]) for i, c in prices.items()) if costs else None
+    cost = sum(c.of(T[i[0]]) for i, c in prices.items()) if costs else None
     found = dict(zip(study.names, np.asarray(study.nominal).tolist()))
     return Robust(found, dict(zip(study.names, T)), cost, rejects, study, count, done and met)
 
@@ -154,16 +154,23 @@ def _solved(
     study: Study, planes: _Planes, points: list[DesignPoint], nominals: dict, costs: dict, good: Mapping[str, float]
 ) -> Study:
     """The best study while the limits are planes."""
-    chosen, priced = np.array(list(nominals), int), np.array(list(costs), int)
+    chosen, priced = np.array(list(nominals), int), np.array([i[0] for i in costs], int)
     T = study.each(lambda d: (d.spread.upper - d.spread.lower) / 2)
     anchor = study.each(lambda d: d.anchor)
     measures = list(dict.fromkeys(p.value for p in points))
     member = np.array([[p.value == name for p in points] for name in measures])
 
+    def spread(ratio: Array) -> Array:
+        """Of all numbers, from those that have a cost."""
+        every = jnp.ones_like(T)
+        for i, r in zip(costs, ratio):
+            every = every.at[np.array(i)].set(r)
+        return every
+
     def tails(p: dict) -> Array:
         """The logarithm of the rejects of each measure."""
         nominal = study.nominal.at[chosen].set(p["nominal"])
-        ratio = jnp.ones_like(T).at[priced].set(jnp.exp(p["log T"] - jnp.log(T[priced])))
+        ratio = spread(jnp.exp(p["log T"] - jnp.log(T[priced])))
         at_zero = planes.deviation - jnp.einsum("kij,kj->ki", planes.rates, planes.scores) - anchor
         mean = jnp.sum(planes.slopes * (nominal + anchor + ratio * at_zero - planes.place), 1)
         w = jnp.einsum("ki,kij->kj", planes.slopes * ratio, planes.rates)
@@ -190,5 +197,5 @@ def _solved(
         goals, conditions = {"rejects": Minimize(lambda p: logsumexp(tails(p)))}, {}
     best = synthesize(Task(lambda p: p, start, variables, goals, conditions=conditions), max_steps=1000).best.dimensions
     nominal = study.nominal.at[chosen].set(best["nominal"])
-    ratio = jnp.ones_like(T).at[priced].set(jnp.exp(best["log T"]) / T[priced])
+    ratio = spread(jnp.exp(best["log T"]) / T[priced])
     return study.moved(nominal, ratio)

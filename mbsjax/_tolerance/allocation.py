@@ -11,7 +11,7 @@ from jax.scipy.special import log_ndtr, logsumexp
 from jaxtyping import Array
 
 from .._programs.trees import lasting
-from .cost import Catalogue, Cost, check_costs
+from .cost import Catalogue, Cost, costed
 from .reliability import reliability
 from .study import Study
 from .taylor import FirstOrder, SecondOrder
@@ -101,7 +101,7 @@ def allocate(
         ({'a': 0.1, 'b': 0.2}, ['worst case of sum'])
     """
     first = expansion.first if isinstance(expansion, SecondOrder) else expansion
-    check_costs(costs, first.study, (Cost, Catalogue))
+    costed(costs, first.study, (Cost, Catalogue))
     given = {"worst case": worst_case or {}, "rss": rss or {}, "yield": good or {}}
     required = [(kind, name, float(x)) for kind, each in given.items() for name, x in each.items()]
     if not required or not costs:
@@ -196,7 +196,7 @@ def _tuned(
     model = _model(expansion, costs, required)
     matters = np.abs(np.concatenate([model.slopes[:, None], model.curvatures], 1)).max(1)[[k for _, k in model.wanted]]
     for (name, c), i in zip(costs.items(), model.chosen):
-        if c.upper == np.inf and not np.any(matters[:, i]):
+        if c.upper == np.inf and not np.any(matters[:, list(i)]):
             raise ValueError(
                 f"nothing that is required depends on {name!r} in the expansion, and its cost has no upper bound; "
                 "give it one, or an expansion to second order"
@@ -240,7 +240,7 @@ def _tuned(
         truth.first.study,
         T,
         amounts,
-        cost=float(sum(c.of(T[i]) for c, i in zip(costs.values(), model.chosen))),
+        cost=float(sum(c.of(np.exp(x)) for c, x in zip(costs.values(), np.asarray(t)))),
         active={name: float(p) for name, p in zip(every, prices) if p > 1e-6},
         converged=converged,
         processes={},
@@ -319,7 +319,7 @@ class _Model(eqx.Module):
     costs: Array
     bounds: Array
     asked: Array  # how far, or how many rejects
-    chosen: tuple[int, ...] = eqx.field(static=True)
+    chosen: tuple[tuple[int, ...], ...] = eqx.field(static=True)
     wanted: tuple[tuple[str, int], ...] = eqx.field(static=True)
     limited: tuple[tuple[bool, bool], ...] = eqx.field(static=True)
 
@@ -328,7 +328,13 @@ class _Model(eqx.Module):
         return np.array([kind == "yield" for kind, _ in self.wanted])
 
     def tolerances(self, t: Array) -> Array:
-        return self.T0.at[np.array(self.chosen)].set(jnp.exp(t))
+        owner = np.repeat(np.arange(len(self.chosen)), [len(i) for i in self.chosen])
+        return self.T0.at[np.concatenate(self.chosen)].set(jnp.exp(t)[owner])
+
+    @property
+    def before(self) -> Array:
+        """The tolerances that are chosen, as they are now."""
+        return self.T0[np.array([i[0] for i in self.chosen])]
 
     def cost(self, t: Array) -> Array:
         """The logarithm of what the choice costs; what is fixed does not matter."""
@@ -375,7 +381,7 @@ def _model(
     study = first.study
     low, high = (np.asarray(x) for x in study.bounds)
     T0 = (high - low) / 2
-    chosen = [study.names.index(name) for name in costs]
+    chosen = costed(costs, study)
     n, d = first.slopes.shape
     std = np.asarray(study.std)
     return _Model(
@@ -390,10 +396,10 @@ def _model(
         lean=jnp.asarray((np.asarray(study.mean) - np.asarray(study.nominal + study.each(lambda d: d.anchor))) / T0),
         costs=jnp.asarray([[c.factor, c.power] for c in costs.values()]),
         bounds=jnp.asarray(
-            [[max(c.lower, 1e-9 * T), min(c.upper, 1e9 * T)] for c, T in zip(costs.values(), T0[chosen])]
+            [[max(c.lower, 1e-9 * T0[i[0]]), min(c.upper, 1e9 * T0[i[0]])] for c, i in zip(costs.values(), chosen)]
         ),
         asked=jnp.asarray([1 - x if kind == "yield" else x for kind, _, x in required]),
-        chosen=tuple(chosen),
+        chosen=tuple(map(tuple, chosen)),
         wanted=tuple((kind, study.columns.index(name)) for kind, name, _ in required),
         limited=tuple((bool(np.isfinite(a)), bool(np.isfinite(b))) for a, b in zip(study.lower, study.upper)),
     )
@@ -419,7 +425,7 @@ def _solve(model: _Model, rounds: int) -> tuple[Array, Array, Array]:
 
     # begin where all tolerances together, larger or smaller than now, just do
     n = len(model.wanted)
-    here, low, high = jnp.log(model.T0[np.array(model.chosen)]), *jnp.log(model.bounds.T)
+    here, low, high = jnp.log(model.before), *jnp.log(model.bounds.T)
     fits = lambda s: jnp.all(model.constraints(here + s)[:n] <= 0)
     halve = lambda _, s: jnp.where(
         fits((s[0] + s[1]) / 2), jnp.stack([sum(s) / 2, s[1]]), jnp.stack([s[0], sum(s) / 2])

@@ -19,11 +19,11 @@ class Cost(eqx.Module):
         3.0
     """
 
-    fixed: float
-    factor: float
-    power: float
-    lower: float
-    upper: float
+    fixed: float = eqx.field(static=True)
+    factor: float = eqx.field(static=True)
+    power: float = eqx.field(static=True)
+    lower: float = eqx.field(static=True)
+    upper: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -60,8 +60,8 @@ class Catalogue(eqx.Module):
     """
 
     names: tuple[str, ...] = eqx.field(static=True)
-    tolerances: tuple[float, ...]
-    costs: tuple[float, ...]
+    tolerances: tuple[float, ...] = eqx.field(static=True)
+    costs: tuple[float, ...] = eqx.field(static=True)
 
     def __init__(self, processes: Mapping[str, tuple[float, float]]):
         if not processes:
@@ -78,18 +78,19 @@ class Catalogue(eqx.Module):
     __repr__ = by_fields
 
 
-def check_costs(costs: Mapping[str, Any], study: Study, kinds: tuple[type, ...] = (Cost,)) -> None:
-    """Costs must be of contributors, and of one kind."""
-    counts = np.repeat(study.counts, study.counts)
+def costed(costs: Mapping[str, Any], study: Study, kinds: tuple[type, ...] = (Cost,)) -> list[list[int]]:
+    """Which numbers of a study each cost is of: one, or all of an array, which share their tolerance. Costs must be of
+    contributors, and of one kind."""
+    starts = np.concatenate([[0], np.cumsum(study.counts)])
+    places = {key: list(range(a, b)) for key, a, b in zip(study.choice.keys, starts, starts[1:])}
     for name, c in costs.items():
-        if name not in study.names:
-            raise ValueError(f"there is no contributor {name!r} to cost; they are {', '.join(study.names)}")
-        if counts[study.names.index(name)] > 1:
-            raise ValueError(
-                f"{name!r} shares its tolerance with others of its array: it cannot have a cost of its own"
-            )
+        if name not in places:
+            alone = name in study.names
+            why = "shares its tolerance with the rest of its array" if alone else "is no contributor"
+            raise ValueError(f"{name!r}, which has a cost, {why}; there are {', '.join(places)}")
         if not isinstance(c, kinds):
             wanted = " or a ".join(k.__name__ for k in kinds)
             raise ValueError(f"the cost of {name!r} must be a {wanted}, got {c!r}")
     if len({type(c) for c in costs.values()}) > 1:
         raise ValueError("costs must be all of them a Cost, or all of them a Catalogue")
+    return [places[name] for name in costs]
