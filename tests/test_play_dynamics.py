@@ -1,5 +1,7 @@
 """Joints with play in simulation: pins fly, hit, slide, roll and rest, against closed forms and SciPy."""
 
+import types
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +10,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import ellipk
 
 import mbsjax as mbs
+from mbsjax._kinematics.system import system
 
 
 G = 9.81
@@ -117,10 +120,10 @@ def told(p, run=dropped):
     return jnp.concatenate([sol.q[-1], sol.v[-1], sol.events.t[:3]])
 
 
-def test_derivatives_through_impacts_are_those_of_finite_differences():
-    """In reverse mode, which is the transpose of the forward one."""
+@pytest.mark.parametrize("jacobian", [jax.jacfwd, pytest.param(jax.jacrev, marks=pytest.mark.long)])
+def test_derivatives_through_impacts_are_those_of_finite_differences(jacobian):
     point = jnp.array([1e-2, 0.5, 0.3, 0.0])
-    slopes = jax.jit(jax.jacrev(told))(point)
+    slopes = jax.jit(jacobian(told))(point)
     for k, h in enumerate((1e-5, 1e-3, 1e-3, 1e-2)):
         d = h * np.eye(4)[k]
         near, far = (told(point + x * d, drop) - told(point - x * d, drop) for x in (1, 2))
@@ -373,6 +376,37 @@ def test_the_double_pendulum_of_chapter_9_keeps_its_energy():
     assert max(x.max() for x in deep) > 1e-4
     energy = sol.energy + sum(stiffness / 2.5 * x**2.5 for x in deep)
     np.testing.assert_allclose(energy, energy[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("friction", [None, 0.2])
+def test_gaps_and_their_rows_are_the_same_in_the_plane_and_in_space(friction):
+    """With frames given in space, a slide has its axis along z; rows are derivatives of the gaps."""
+
+    def loose(*point):
+        at = lambda x, y: (x, y, *point)
+        guide = mbs.Play(0.01, length=0.2, radius=0.05, friction=friction)
+        pin = mbs.Play(0.02, radius=0.03, friction=friction)
+        joints = [
+            mbs.Prismatic("P", "ground", "a", at(0.1, 0.2), at(0.0, 0.0), axis=at(1.0, 0.0), play=guide),
+            mbs.Revolute("R", "a", "b", at(0.3, 0.0), at(0.1, 0.1), play=pin),
+        ]
+        return mbs.loosened(mbs.Mechanism([mbs.Body("a"), mbs.Body("b")], joints))
+
+    def read(mech, q):
+        laid_out = system(mech)
+        X = laid_out.poses(q)
+        where = types.SimpleNamespace(places=(*jnp.zeros((2, 3), int), *jnp.full((2, 3), 0.5)))
+        wrenches, normals = laid_out.contact_wrenches(laid_out.planes(X), where, tangents=True)
+        return normals.gap, laid_out.gap_jacobian(wrenches, laid_out.twists(q, X))
+
+    flat, space = loose(), loose(0.0)
+    assert flat.planar and not space.planar
+    q = jnp.array([0.3, 0.004, 0.03, 0.7, 0.006, -0.008])
+    gaps, rows = read(flat, q)
+    np.testing.assert_allclose(rows[:3], jax.jacfwd(lambda q: read(flat, q)[0])(q), atol=1e-12)
+    np.testing.assert_allclose(gaps[2], 0.02 - 0.01, atol=1e-14)
+    for mine, others in zip(read(space, q), (gaps, rows)):
+        np.testing.assert_allclose(mine, others, atol=1e-12)
 
 
 # -- friction on the rim -----------------------------------------------------------------------------------------------
