@@ -101,6 +101,11 @@ def efforts():
     return mbs.inverse_dynamics(mechanism(), {"y": swing}, jnp.array([0.1, 0.2]))
 
 
+def displaced():
+    loose = mbs.Mechanism([mbs.Body("bob")], [mbs.Revolute("O", "ground", "bob", play=0.1)])
+    return mbs.displaced(mbs.kinematics(loose, {"O": swing}, jnp.array([0.1, 0.2])), {"O": (1.0, 0.0)})
+
+
 def events():
     one, none = jnp.zeros(1), jnp.zeros(1, int)
     rows = jnp.zeros((1, 2), int)
@@ -112,6 +117,7 @@ MAKERS = {
     "Angle": lambda: mbs.Angle("tilt", "ground", "bob"),
     "Arc": lambda: mbs.Arc((0.0, 0.0), 1.0, 0.0, 1.0),
     "Assembly": lambda: mbs.assemble(mechanism()),
+    "Ball": lambda: mbs.Ball(0.1),
     "Beta": lambda: mbs.Beta(0.1, a=2.0, b=3.0),
     "Body": lambda: mechanism().bodies[0],
     "Cam": lambda: mbs.Cam(PROGRAMME, TIP, 40.0),
@@ -122,6 +128,7 @@ MAKERS = {
     "Coulomb": lambda: mbs.Coulomb(0.2, 0.3, stribeck=0.1, viscous=0.5),
     "Curve": lambda: mbs.Curve(ellipse),
     "DesignPoint": lambda: mbs.form(study())[0],
+    "Displaced": lambda: displaced(),
     "Distance": lambda: CHAIN,
     "DryTorque": lambda: mbs.DryTorque(0.2),
     "Dyn": lambda: mbs.Dyn(mechanism(), independent=["y"]),
@@ -152,10 +159,13 @@ MAKERS = {
     "Offset": lambda: mechanism().gauges[0],
     "Oscillating": lambda: mbs.Oscillating(mbs.Roller(5.0), pivot=50.0, arm=40.0),
     "PlanarFrame": lambda: mbs.at(1.0, 2.0, 0.5),
+    "Play": lambda: mbs.Play(0.1, (0.5, 0.0), radius=2.0, law=mbs.Hertz(1e3), friction=0.2),
     "Point": lambda: mbs.Point((1.0, 2.0)),
     "Polynomial": lambda: mbs.Polynomial([10.0, 1.0], (0, 2), 0.0, 1.0),
     "PolynomialLaw": lambda: mbs.PolynomialLaw([0.0, 20.0]),
+    "Position": lambda: mbs.Position(0.1),
     "Profile": lambda: mbs.involute_gear(2.0, 17),
+    "ProfileZone": lambda: mbs.ProfileZone(0.1),
     "Program": lambda: PROGRAMME,
     "Rayleigh": lambda: mbs.Rayleigh(0.1),
     "Report": report,
