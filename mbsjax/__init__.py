@@ -164,7 +164,7 @@ from ._synthesis.synthesize import Design as Design, Synthesis as Synthesis, syn
 from ._synthesis.task import Task as Task
 from ._synthesis.tradeoff import Front as Front, levels as levels, pareto as pareto
 from ._tolerance.allocation import Allocation as Allocation, allocate as allocate
-from ._tolerance.belief import Belief as Belief, RejectEstimate as RejectEstimate
+from ._tolerance.belief import Belief as Belief
 from ._tolerance.campaign import Campaign as Campaign, StoreWarning as StoreWarning, campaign as campaign
 from ._tolerance.capability import Capability as Capability, Moments as Moments, capability as capability
 from ._tolerance.cost import Catalogue as Catalogue, Cost as Cost

@@ -125,7 +125,7 @@ def test_wrong_questions():
             {**cost, "b": mbs.Catalogue({"saw": (0.1, 1.0)})},
             rss={"y": 1.0},
         ),
-        r"'link.length\[0\]' which has a cost, shares its tolerance with the rest": lambda: mbs.allocate(
+        r"'link.length\[0\]', which has a cost, shares its tolerance with the rest": lambda: mbs.allocate(
             mbs.first_order(study({"link.length": 0.1})), {"link.length[0]": cost["a"]}, rss={"y": 1.0}
         ),
         "needs samples: call `tolerance` with `samples`": lambda: mbs.tolerance(good).histogram("y"),

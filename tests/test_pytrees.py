@@ -161,7 +161,7 @@ MAKERS = {
     "Offset": lambda: mechanism().gauges[0],
     "Oscillating": lambda: mbs.Oscillating(mbs.Roller(5.0), pivot=50.0, arm=40.0),
     "PlanarFrame": lambda: mbs.at(1.0, 2.0, 0.5),
-    "Play": lambda: mbs.Play(0.1, (0.5, 0.0), radius=2.0, restitution=0.5, friction=0.1),
+    "Play": lambda: mbs.Play(0.1, (0.5, 0.0), radius=2.0, law=mbs.Hertz(1e3), friction=0.2),
     "Point": lambda: mbs.Point((1.0, 2.0)),
     "Polynomial": lambda: mbs.Polynomial([10.0, 1.0], (0, 2), 0.0, 1.0),
     "PolynomialLaw": lambda: mbs.PolynomialLaw([0.0, 20.0]),
@@ -170,6 +170,9 @@ MAKERS = {
     "ProfileZone": lambda: mbs.ProfileZone(0.1, correlation=2),
     "Program": lambda: PROGRAMME,
     "Rayleigh": lambda: mbs.Rayleigh(0.1),
+    "LimitReliability": lambda: mbs.reliability(study(), 64, check=False).limits[0],
+    "Rare": lambda: mbs.Rare(1e-6, 1e-7, 64),
+    "Reliability": lambda: mbs.reliability(study(), 64, check=False),
     "Report": report,
     "Roller": lambda: mbs.Roller(5.0),
     "Sample": lambda: report().sample,
@@ -188,6 +191,7 @@ MAKERS = {
     "Uniform": lambda: mbs.Uniform(0.1),
     "Viewer": lambda: mbs.Viewer("<html></html>"),
     "Weibull": lambda: mbs.Weibull(0.1, k=2.0),
+    "WorstCase": lambda: report().worst,
     "Within": lambda: mbs.Within(square, lower=0.1),
 }
 

@@ -244,7 +244,7 @@ def test_identification():
 def test_play():
     names = told("play")
     ts, h = np.asarray(names["ts"]), 1e-5
-    # a play between crank and coupler is a coupler of another length; the linkage is ten times that of the tests
+    # a play between crank and coupler makes the coupler longer or shorter; the linkage is ten times that of the tests
     slopes = [np.diff([follower_angle(t, 4.0 + x) for x in (-h, h)])[0] / (2 * h) / 10 for t in ts]
     np.testing.assert_allclose(names["parts"].worst["angle"]["B"], np.rad2deg(np.abs(slopes)) * 0.02, rtol=1e-6)
     # the cheapest tolerances under one linear condition, by Lagrange

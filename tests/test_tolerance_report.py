@@ -232,10 +232,13 @@ def test_targets_are_a_cpk_or_a_yield():
         mbs.tolerance(made, target=0.0)
     with pytest.raises(ValueError, match="`units` names 'y', which is neither"):
         mbs.tolerance(made, units={"y": "mm"})
-    with pytest.raises(ValueError, match="`estimates` names 'y', which is not a measure; these are x"):
-        mbs.tolerance(made, estimates={"y": RejectEstimate(0.1, 0.1)})
-    rare = mbs.tolerance(made, estimates={"x": RejectEstimate(0.0027, 1e-5)}, worst=False)
+    rare = mbs.tolerance(made, rare=8192, worst=False)
     assert rare.believed["x"].method == "reliability"
+    assert abs(rare.believed["x"].good - good) < 3.5 * rare.believed["x"].error < 5e-4
+    table = rare["rare rejects"]
+    assert [row[0] for row in table.rows] == ["x lower", "x upper", "any of them"]
+    np.testing.assert_allclose([row[6] for row in table.rows[:2]], 1e6 * (1 - good) / 2, rtol=1e-6)  # FORM is exact
+    assert [p.side for p in rare.points] == ["lower", "upper"]
 
 
 # ---- what is in the page

@@ -16,6 +16,7 @@ from .options import SEED, changes_option, file_argument, output_options, result
 @changes_option
 @output_options
 @click.option("--samples", "-n", type=click.IntRange(0), default=0, show_default=True, help="How many, beside slopes.")
+@click.option("--rare", type=click.IntRange(0), default=0, show_default=True, help="Samples for rare rejects (ppm).")
 @SEED
 @click.option("--second/--first", default=True, show_default=True, help="Expand to second order, or first alone.")
 @click.option("--worst/--no-worst", default=True, show_default=True, help="Look for the exact worst case.")
@@ -28,6 +29,7 @@ def tolerance(
     output: Any,
     overwrite: bool,
     samples: int,
+    rare: int,
     seed: int,
     second: bool,
     worst: bool,
@@ -53,7 +55,9 @@ def tolerance(
     with working("tolerances"):
         known = {name: unit for name, unit in units.items() if name in (*study.choice.names, *study.labels)}
         goal = TARGET if target is None else target
-        report = analyze(study, samples=samples, seed=seed, second=second, worst=worst, target=goal, units=known)
+        report = analyze(
+            study, samples=samples, rare=rare, seed=seed, second=second, worst=worst, target=goal, units=known
+        )
     folder = results_folder(output, file, "tolerance", overwrite, make=True)
     plays = model.play_parts()
     for table in [*report.tables, *([] if plays is None else [plays.table])]:

@@ -1,8 +1,8 @@
 """Probabilities of breaking limits, from a few per cent to a few in a billion, each found in two independent ways."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
+import equinox as eqx
 import numpy as np
 import scipy
 
@@ -13,7 +13,7 @@ from .study import Study
 from .subset import Rare, Walk, subset, values_at
 
 
-class LimitReliability(NamedTuple):
+class LimitReliability(eqx.Module):
     """How likely one limit is broken.
 
     - `value`, `side`: which one; of a row of values along a stroke, it is broken where one of them breaks it.
@@ -25,17 +25,17 @@ class LimitReliability(NamedTuple):
     - `importance`: from samples about the design points; `subset`: from subset simulation, which does not know them.
     """
 
-    value: str
-    side: str
-    probability: float
-    error: float
-    trusted: bool
-    method: str
-    why: str
+    value: str = eqx.field(static=True)
+    side: str = eqx.field(static=True)
+    probability: np.float64
+    error: np.float64
+    trusted: np.bool_
+    method: str = eqx.field(static=True)
+    why: str = eqx.field(static=True)
     points: tuple[DesignPoint, ...]
-    form: float
-    breitung: float
-    hohenbichler: float
+    form: np.float64
+    breitung: np.float64
+    hohenbichler: np.float64
     importance: Rare
     subset: Rare
 
@@ -45,7 +45,7 @@ class LimitReliability(NamedTuple):
         return f"{told} ({self.why})"
 
 
-class Reliability(NamedTuple):
+class Reliability(eqx.Module):
     """What [`mbsjax.reliability`][] found.
 
     - `limits`: one [`mbsjax.LimitReliability`][] for each limit.
@@ -53,18 +53,17 @@ class Reliability(NamedTuple):
     - `trusted`: whether all of it is.
     """
 
-    study: Study
     limits: tuple[LimitReliability, ...]
     reject: Rare
 
     @property
     def good(self) -> float:
         """The yield: the part that keeps all limits."""
-        return 1 - self.reject.probability
+        return float(1 - self.reject.probability)
 
     @property
     def trusted(self) -> bool:
-        return all(x.trusted for x in self.limits)
+        return bool(all(x.trusted for x in self.limits))
 
     def of(self, name: str) -> tuple[LimitReliability, ...]:
         """The limits of a measure."""
@@ -125,7 +124,7 @@ def reliability(
         sampled = mixed(study, limits, [_centers(*x) for x in zip(found, walks)], n, rng, chunk)
     points = design_points(study, limits, found)
     told = tuple(_told(study, *x) for x in zip(limits, found, points, sampled, [w.estimate for w in walks]))
-    return Reliability(study, told, _any(told, sampled[-1]))
+    return Reliability(told, _any(told, sampled[-1]))
 
 
 def _walks(study: Study, limits: list[Limit], rng: np.random.Generator, chunk: int, n: int) -> list[Walk]:
@@ -270,15 +269,15 @@ def _told(
     return LimitReliability(
         value=limit.name,
         side=limit.side,
-        probability=p,
-        error=error,
-        trusted=trusted,
+        probability=np.float64(p),
+        error=np.float64(error),
+        trusted=np.bool_(trusted),
         method=method,
         why=why,
         points=tuple(points),
-        form=form,
-        breitung=float(sums[0]),
-        hohenbichler=float(sums[1]),
+        form=np.float64(form),
+        breitung=np.float64(sums[0]),
+        hohenbichler=np.float64(sums[1]),
         importance=sampled,
         subset=walk,
     )

@@ -15,6 +15,7 @@ from . import report_plots as plots
 from .belief import Belief, RejectEstimate
 from .design_points import DesignPoint, form
 from .evaluate import CHUNK
+from .reliability import Reliability, reliability
 from .report_data import Contents
 from .report_drawing import drawn
 from .report_page import page
@@ -33,7 +34,8 @@ class Report(eqx.Module):
     """What [`mbsjax.tolerance`][] found. `print` shows its tables, the summary first; `report["contributors of phi"]`
     is one of them.
 
-    - `study`, `first`, `second`, `worst`, `points`, `sample`: the parts it is made of; None where not asked for.
+    - `study`, `first`, `second`, `worst`, `points`, `sample`, `rare`: the parts it is made of; None where not asked
+        for.
     - `believed`: of each measure, the yield by the method to believe, and why, a [`mbsjax.Belief`][].
     - `to_csv(folder)`, `to_json(path)`: the tables. `to_html(path)`: one page, in which tolerances, mean shifts and
         limits can be changed.
@@ -50,7 +52,7 @@ class Report(eqx.Module):
     seed: int = eqx.field(static=True, default=0)
     target: float = eqx.field(static=True, default=TARGET)
     units: tuple[tuple[str, str], ...] = eqx.field(static=True, default=())
-    estimates: tuple[tuple[str, RejectEstimate], ...] = eqx.field(static=True, default=())
+    rare: Reliability | None = None
 
     @property
     def tables(self) -> list[Table]:
@@ -62,6 +64,8 @@ class Report(eqx.Module):
         tables += [self._measures(single)] if single else []
         tables += [self._contributors(name) for name in single]
         tables += [self._stroke(name) for name in rows]
+        if self.rare is not None and self.rare.limits:
+            tables.append(_rare_table(self.rare))
         if self.points:
             tables.append(self._design_points())
         if self.sample is not None:
@@ -93,7 +97,8 @@ class Report(eqx.Module):
 
     @property
     def _found(self) -> Found:
-        return gathered(self.study, self.first, self.second, self.sample, dict(self.estimates))
+        estimates = {} if self.rare is None else {x: _estimate(self.rare, x) for x in self.study.labels}
+        return gathered(self.study, self.first, self.second, self.sample, {k: v for k, v in estimates.items() if v})
 
     def _summary(self, lines: list[Summary]) -> Table:
         lower, upper = np.asarray(self.study.lower), np.asarray(self.study.upper)
@@ -136,6 +141,8 @@ class Report(eqx.Module):
         if worst is not None:
             row("worst case, exact, lower", worst.lower)
             row("worst case, exact, upper", worst.upper)
+            rows.append(("  how the lower one is known", *(worst.basis_lower[k] for k in at)))
+            rows.append(("  how the upper one is known", *(worst.basis_upper[k] for k in at)))
             if worst.failed:
                 rows.append(("corners of the tolerances that fail, %", *[100 * worst.failed] * len(names)))
         row("RSS, lower", first.middle - first.rss)
@@ -323,6 +330,40 @@ class Report(eqx.Module):
         return plots.scatter(self.study, self.first, self.sample, measure, contributor, axes)
 
 
+def _estimate(rare: Reliability, name: str) -> RejectEstimate | None:
+    """Rejects of a measure at both limits together."""
+    mine = [x for x in rare.limits if x.value == name]
+    if not mine:
+        return None
+    error = float(np.linalg.norm([x.error for x in mine]))
+    return RejectEstimate(float(sum(x.probability for x in mine)), error, all(bool(x.trusted) for x in mine))
+
+
+def _rare_table(rare: Reliability) -> Table:
+    rows: list[tuple] = [
+        (
+            f"{x.value} {x.side}", 1e6 * x.probability, 1e6 * x.error, x.method, "yes" if x.trusted else "NO",
+            len([p for p in x.points if p.converged]), 1e6 * x.form, 1e6 * x.breitung, 1e6 * x.hohenbichler, x.why,
+        )
+        for x in rare.limits
+    ]  # fmt: skip
+    any_of_them = (1e6 * rare.reject.probability, 1e6 * rare.reject.error, "", "yes" if rare.trusted else "NO")
+    rows.append(("any of them", *any_of_them, "", np.nan, np.nan, np.nan, ""))
+    columns = (
+        "limit",
+        "ppm",
+        "standard error",
+        "by",
+        "trusted",
+        "design points",
+        "FORM",
+        "SORM",
+        "SORM corrected",
+        "why",
+    )
+    return Table("rare rejects", columns, rows)
+
+
 def tolerance(
     study: Study,
     *,
@@ -335,7 +376,7 @@ def tolerance(
     progress: bool = False,
     target: float = TARGET,
     units: Mapping[str, str] | None = None,
-    estimates: Mapping[str, RejectEstimate] | None = None,
+    rare: int = 0,
 ) -> Report:
     """The whole of a tolerance analysis: sensitivities, worst case, RSS and contributions; moments of second order; the
     design point of every limit; and, with `samples`, what sampling says.
@@ -347,8 +388,7 @@ def tolerance(
     - `second`, `worst`: whether to expand to second order, and to look for the exact worst case.
     - `target`: what every measure with limits is to reach: a Cpk, or, if it is below 1, a yield.
     - `units`: of dimensions and measures, by name, to be shown in the page.
-    - `estimates`: of measures, by name, a [`mbsjax.RejectEstimate`][] of a method for rare rejects, to be weighed with
-        the others.
+    - `rare`: with so many samples, [`mbsjax.reliability`][] tells how likely each limit is broken, however rarely.
 
     !!! Example
 
@@ -368,21 +408,19 @@ def tolerance(
     for name in dict(units or {}):
         if name not in named:
             raise ValueError(f"`units` names {name!r}, which is neither a dimension nor a measure")
-    for name in dict(estimates or {}):
-        if name not in study.labels:
-            raise ValueError(f"`estimates` names {name!r}, which is not a measure; these are {', '.join(study.labels)}")
     if not target > 0:
         raise ValueError(f"the target must be a Cpk, or a yield below 1, got {target!r}")
     first = first_order(study)
+    found = reliability(study, rare, seed=seed, chunk=chunk) if rare else None
     return Report(
         study,
         first,
         second_order(study, first) if second else None,
         worst_case(study, chunk=chunk) if worst else None,
-        form(study),
+        form(study) if found is None else [p for x in found.limits for p in x.points if p.value in study.columns],
         monte_carlo(study, samples, seed=seed, method=method, chunk=chunk, progress=progress) if samples else None,
         int(seed),
         float(target),
         tuple(dict(units or {}).items()),
-        tuple(dict(estimates or {}).items()),
+        found,
     )

@@ -1,6 +1,6 @@
 """Subset simulation: rare events as a chain of less rare ones."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -13,12 +13,16 @@ from .evaluate import evaluated_in_chunks, joined
 from .study import Study
 
 
-class Rare(NamedTuple):
+class Rare(eqx.Module):
     """A probability from samples: its value, its standard error, and the samples it took."""
 
-    probability: float
-    error: float
-    samples: int
+    probability: np.float64
+    error: np.float64
+    samples: np.int64
+
+    def __init__(self, probability: Any, error: Any, samples: Any):
+        self.probability, self.error = np.float64(probability), np.float64(error)
+        self.samples = np.int64(samples)
 
     __repr__ = by_fields
 

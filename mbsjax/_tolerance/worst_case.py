@@ -1,7 +1,6 @@
 """The worst that tolerances allow: at corners, and inside where it lies there."""
 
-from typing import NamedTuple
-
+import equinox as eqx
 import jax
 import numpy as np
 import scipy
@@ -13,7 +12,7 @@ from .evaluate import CHUNK, evaluated, in_rows, linearized
 from .study import Study
 
 
-class WorstCase(NamedTuple):
+class WorstCase(eqx.Module):
     """The extreme values of the measures within all tolerances.
 
     - `lower`, `upper`: the values.
@@ -29,8 +28,8 @@ class WorstCase(NamedTuple):
     upper: np.ndarray
     at_lower: np.ndarray
     at_upper: np.ndarray
-    basis_lower: tuple[str, ...]
-    basis_upper: tuple[str, ...]
+    basis_lower: tuple[str, ...] = eqx.field(static=True)
+    basis_upper: tuple[str, ...] = eqx.field(static=True)
     failed: np.float64
 
     __repr__ = by_fields
