@@ -376,6 +376,37 @@ def test_odd_names_are_saved_too(visit):
     assert tables["limits"] == {name: list(pair) for name, pair in LIMITS.items()}
 
 
+@pytest.mark.parametrize("kind", ["normal", "uniform"])
+def test_zones_are_changed_and_saved(visit, pages, tmp_path, kind):
+    """Positions in circles: live at first order, and at second where their coordinates are normal."""
+
+    def plate(hole, size=0.1):
+        nominal = {"hole": jnp.array([3.0, 4.0]), "size": 2.0, "rim": jnp.zeros(3)}
+        zones = {"hole": hole, "size": size, "rim": mbs.ProfileZone(0.06, correlation=1)}
+        far = lambda p: jnp.hypot(*p["hole"]) - p["size"] * 1.1 + p["rim"].sum()
+        return mbs.Study(lambda p: p, nominal, zones, {"far": far}, limits={"far": (2.5, 3.0)})
+
+    made = mbs.tolerance(plate(mbs.Position(0.2, kind=kind)), worst=False)
+    pages["zones"] = made.to_html(tmp_path / "zones.html", mechanism=False)
+    page = visit("zones")
+    assert max(page.evaluate("mbsjax.apart()")) < 1e-9
+    field(page, 0, "tolerance").fill("0.15")
+    field(page, 0, "shift").fill("0.1")  # in which direction?
+    assert page.locator("input.wrong").count() == 1
+    one = mbs.first_order(plate(mbs.Position(0.3, kind=kind)))
+    for path, x in {
+        "worst_lower": one.middle - one.worst_case, "first.std": one.std, "first.good": one.capability.good,
+        "reach.1": one.reach[:, 1], "part.0": one.contribution[:, 0],
+    }.items():  # fmt: skip
+        np.testing.assert_allclose(shown(page, f"measures.0.{path}"), x[0], rtol=1e-9)
+    if kind == "normal":
+        two = mbs.second_order(plate(mbs.Position(0.3)), one)
+        np.testing.assert_allclose(shown(page, "measures.0.second.good"), two.capability.good[0], rtol=1e-9)
+    told = tomllib.loads(page.evaluate("mbsjax.toml()"))["tolerances"]
+    assert told["hole"] == {"type": "position", "tol": 0.3, "kind": kind, "feature": "hole"}
+    assert told["rim"] == {"type": "profile_zone", "tol": 0.06, "kind": "normal", "correlation": 1.0, "closed": True}
+
+
 # ---- the mechanism
 
 

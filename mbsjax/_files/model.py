@@ -121,7 +121,7 @@ class Model:
             more["estimate"] = read_values(reader, table, "kinematics", "estimate")
         ts = read_times(reader, table, "kinematics")
         mech, drive = self.mechanism(given), self.drive(given)
-        if not drive:
+        if not drive and mech.coordinates:
             raise FileError("there is nothing to drive it: a table [drive] is missing", self.source)
         return reader.guarded(("kinematics",), kinematics, mech, drive, ts, throw=throw, **more)
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 from jaxtyping import Array
 
+from .._programs.reprs import brief, has_numbers
 from .._programs.trees import lasting
 from .evaluate import in_rows, linearized
 from .study import Study
@@ -38,6 +39,8 @@ class DesignPoint(eqx.Module):
     converged: np.bool_
 
     def __repr__(self) -> str:
+        if not has_numbers(self.beta) or np.ndim(self.beta):
+            return brief(self, self.value, side=self.side, beta=self.beta, probability=self.probability)
         found = f"beta {self.beta:.7g}, probability {self.probability:.4g}" if self.converged else "not found"
         found = "out of reach" if np.isinf(self.beta) else found
         return f"DesignPoint of {self.value!r} at its {self.side} limit {self.limit:.7g}: {found}"

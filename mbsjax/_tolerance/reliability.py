@@ -6,6 +6,7 @@ import equinox as eqx
 import numpy as np
 import scipy
 
+from .._programs.reprs import brief, has_numbers, head
 from .design_points import DesignPoint, Found, Limit, design_points, limits_of, search, spread, states
 from .evaluate import CHUNK
 from .sampler import counts
@@ -40,6 +41,8 @@ class LimitReliability(eqx.Module):
     subset: Rare
 
     def __repr__(self) -> str:
+        if not has_numbers(self.probability) or np.ndim(self.probability):
+            return brief(self, self.value, side=self.side, probability=self.probability, error=self.error)
         doubt = "" if self.trusted else "  NOT TRUSTED"
         told = f"{self.value}, {self.side} limit: {self.probability:.4g} +- {self.error:.2g}, {self.method}{doubt}"
         return f"{told} ({self.why})"
@@ -74,8 +77,10 @@ class Reliability(eqx.Module):
         return found
 
     def __repr__(self) -> str:
+        if not has_numbers(self.reject) or np.ndim(self.reject.probability):
+            return brief(self, reject=self.reject, limits=[x.value for x in self.limits])
         lines = [f"Reliability: {1e6 * self.reject.probability:.5g} +- {1e6 * self.reject.error:.2g} ppm rejects"]
-        return "\n".join([*lines, *(f"  {x!r}" for x in self.limits)])
+        return head("\n".join([*lines, *(f"  {x!r}" for x in self.limits)]))
 
 
 def reliability(

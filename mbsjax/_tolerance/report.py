@@ -417,7 +417,9 @@ def tolerance(
         first,
         second_order(study, first) if second else None,
         worst_case(study, chunk=chunk) if worst else None,
-        form(study) if found is None else [p for x in found.limits for p in x.points if p.value in study.columns],
+        form(study, starts=3)
+        if found is None
+        else [p for x in found.limits for p in x.points if p.value in study.columns],
         monte_carlo(study, samples, seed=seed, method=method, chunk=chunk, progress=progress) if samples else None,
         int(seed),
         float(target),

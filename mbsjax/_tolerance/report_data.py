@@ -18,6 +18,8 @@ from .worst_case import WorstCase
 _MOST = 60_000  # curvatures in a page
 _BINS = 60  # bars of a histogram
 _WORDS = {"Beta": ("a", "b"), "Weibull": ("k",), "Truncated": ("at",), "Triangular": ("mode",)}
+_ZONES = {"Position": ("kind", "mmc", "feature"), "ProfileZone": ("kind", "correlation", "closed"), "Ball": ("kind",)}
+_TYPES = {"ProfileZone": "profile_zone"}  # as model files have them, where that is not the name in small letters
 
 
 def exact(x: Any) -> str:
@@ -72,6 +74,8 @@ def contents(c: Contents) -> dict[str, Any]:
     d, m = len(std), len(study.columns)
     single = [at for at in study.slices.values() if isinstance(at, int)]
     curved = [] if second is None else list(range(m)) if m * d * d <= _MOST else single
+    if any(x.together is not None and x.parameters[:1] != ("normal",) for x in study.distributions):
+        curved = []  # the numbers of a round zone depend on each other: more than the page knows
     return {
         "groups": _groups(study, c.units),
         "dimensions": list(study.names),
@@ -111,7 +115,8 @@ def _groups(study: Study, units: Mapping[str, str]) -> list[dict[str, Any]]:
     found, start = [], 0
     for name, d, count in zip(group_names(study), study.distributions, study.counts):
         found.append({"name": name, "unit": units.get(name, ""), "start": start, "count": count, **_distribution(d)})
-        found[-1]["alone"] = alone[start : start + count].tolist()
+        found[-1]["alone"] = (alone[start : start + count] & (d.together is None)).tolist()
+        found[-1]["saved"] = not name.endswith(".play")  # where a pin lies is no tolerance of a model file
         start += count
     return found
 
@@ -121,11 +126,14 @@ def _distribution(d: AbstractDistribution) -> dict[str, Any]:
     `center` times the scale, plus the shift."""
     low, high = d.ends
     center = low if d.one_sided else (low + high) / 2
-    lower, upper, location, scale = (float(x) for x in d.spread)
+    lower, upper, scale = (float(x) for x in (d.spread.lower, d.spread.upper, d.spread.scale))
     anchor, kind = float(d.anchor), type(d).__name__
-    words = dict(zip(_WORDS.get(kind, ()), d.parameters))
+    location = float(np.mean(d.spread.location))
+    words = dict(zip(_WORDS.get(kind, ()), d.parameters)) | {x: getattr(d, x) for x in _ZONES.get(kind, ())}
     return {
-        "kind": kind.lower(), "more": words, "one_sided": d.one_sided, "lower": lower, "upper": upper,
+        "kind": _TYPES.get(kind, kind.lower()), "round": d.together is not None,
+        "more": {name: x for name, x in words.items() if x is not None}, "one_sided": d.one_sided, "lower": lower,
+        "upper": upper,
         "shift": _rounded(location - (anchor - scale * center), upper - lower), "scale": scale, "center": center,
         "ends": high - low, "mean": float(d.shape.mean), "std": float(d.shape.std), "products": exact(_products(d)),
     }  # fmt: skip
@@ -138,7 +146,9 @@ def _rounded(x: float, size: float) -> float:
 
 def _products(d: AbstractDistribution) -> np.ndarray:
     """Of a standardized variate x, with u = x - E x and w = x^2 - E x^2: the means of x and x^2, and of all products
-    u^j w^k with j + k = 2, 3, 4. The cumulants of g x + c x^2 follow from them."""
+    u^j w^k with j + k = 2, 3, 4. The cumulants of g x + c x^2 follow from them. None of it for round zones."""
+    if d.together is not None:
+        return np.zeros(14)
     x = (d.tabulated() - d.shape.mean) / d.shape.std
     first, second = WEIGHTS @ x, WEIGHTS @ x**2
     u, w = x - first, x**2 - second

@@ -8,7 +8,7 @@ from jaxtyping import Array
 
 from ..._programs.custom_types import Number
 from ..._programs.precision import numpy_of
-from ..._programs.reprs import has_numbers
+from ..._programs.reprs import brief, has_numbers
 from .base import AbstractDistribution, Spread, place
 
 
@@ -76,8 +76,8 @@ class Ball(AbstractDistribution):
         return points.reshape(-1, 3), np.outer(weight / weight.sum(), on_sphere).reshape(-1)
 
     def __repr__(self) -> str:
-        if not has_numbers(self.spread):
-            return "Ball(traced)"
+        if not has_numbers(self.spread) or np.ndim(self.spread.scale):
+            return brief(self, lower=self.spread.lower, upper=self.spread.upper, kind=self.kind)
         return f"Ball({float(self.spread.upper):.6g}, {self.kind}, sigma {float(self.std):.6g})"
 
 

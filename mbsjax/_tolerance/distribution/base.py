@@ -108,7 +108,11 @@ class AbstractDistribution(eqx.Module):
 
     def inside(self, x: Array) -> Array:
         """Numbers from -1 to 1 as they are; what lies beyond the rim of a round zone is put on it."""
-        return x
+        if self.together is None:
+            return x
+        square = jnp.sum(x**2, -1, keepdims=True)
+        beyond = square > 1
+        return jnp.where(beyond, x / jnp.sqrt(jnp.where(beyond, square, 1.0)), x)
 
     def at(self, z: Any) -> Array:
         """The deviation at a standard normal score: the median at 0, 99.865 % of all parts below that at 3.

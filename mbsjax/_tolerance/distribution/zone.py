@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from ..._programs.custom_types import Number, Numbers
 from ..._programs.precision import as_float, known, numpy_of
-from ..._programs.reprs import has_numbers
+from ..._programs.reprs import brief, has_numbers
 from .base import AbstractDistribution, Spread, place, positive
 from .symmetric import Normal, Truncated, Uniform
 
@@ -131,11 +131,6 @@ class Position(AbstractDistribution):
         numpy = numpy_of(x)
         return numpy.broadcast_to((x**2).sum(-1, keepdims=True) ** 0.5, x.shape)
 
-    def inside(self, x: Array) -> Array:
-        square = jnp.sum(x**2, -1, keepdims=True)
-        beyond = square > 1
-        return jnp.where(beyond, x / jnp.sqrt(jnp.where(beyond, square, 1.0)), x)
-
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
         """On circles: exact for polynomials up to degree 15 in the direction."""
         x, w = np.polynomial.legendre.leggauss(96)
@@ -152,8 +147,8 @@ class Position(AbstractDistribution):
         return points.reshape(-1, 2), np.repeat(weight, 16) / weight.sum() / 16
 
     def __repr__(self) -> str:
-        if not has_numbers(self.spread):
-            return "Position(traced)"
+        if not has_numbers(self.spread) or np.ndim(self.spread.scale):
+            return brief(self, lower=self.spread.lower, upper=self.spread.upper, kind=self.kind)
         off = "" if not np.any(self.spread.location) else f", mean {self.spread.location.tolist()}"
         more = "" if self.size is None else f", at maximum material of the {self.feature} {self.size!r}"
         return f"Position({2 * float(self.spread.upper):.6g}, {self.kind}{off}, sigma {float(self.std):.6g}{more})"

@@ -106,11 +106,11 @@ function edit(input) {
     const at = Number(input.dataset.group), group = data.groups[at], was = group0(at);
     if (field === "tolerance") {
       const found = text.trim() === "" ? was : parsedTolerance(text, group.one_sided);
-      if (found === null) return false;
+      if (found === null || (group.round && found.lower !== -found.upper)) return false;
       Object.assign(edits.groups[at], { lower: found.lower, upper: found.upper });
     } else if (field === "shift") {
       const x = text.trim() === "" ? was.shift : parsed(text);
-      if (!Number.isFinite(x)) return false;
+      if (!Number.isFinite(x) || (group.round && x !== was.shift)) return false; // a shift would need a direction
       edits.groups[at].shift = x;
     } else {
       const x = text.trim() === "" ? null : parsed(text);

@@ -62,6 +62,10 @@ function expanded(k, dims, covariance, edits) {
   const g = SLOPES.subarray(k * D, (k + 1) * D), v = times(covariance, g), [lower, upper] = limitsOf(k, edits);
   const mean = VALUES[k] + dot(g, dims.moved), variance = dot(g, v), std = Math.sqrt(variance);
   const reach = Array.from(g, (x, i) => Math.abs(x) * dims.half[i]);
+  for (const { start, count } of data.groups.filter((group) => group.round)) { // a circle reaches along the slopes
+    const size = Math.hypot(...g.subarray(start, start + count));
+    for (let i = start; i < start + count; i++) reach[i] *= size > 0 ? Math.abs(g[i]) / size : 0;
+  }
   const worst = reach.reduce((a, b) => a + b, 0), rss = Math.sqrt(dot(reach, reach));
   const mrss = D === 1 ? rss : rss + (worst - rss) / (2 * (Math.sqrt(D) - 1)), middle = mean + dot(g, dims.aside);
   const found = {
