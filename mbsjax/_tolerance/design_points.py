@@ -16,6 +16,9 @@ from .study import Study
 from .taylor import first_order
 
 
+_FAR = 12.0  # scores beyond which no limit is searched: a probability of 1e-33
+
+
 class DesignPoint(eqx.Module):
     """Where a limit of a measure is most likely broken (first-order reliability method). A limit may have several.
 
@@ -165,12 +168,13 @@ class _Path:
         self.room, self.g, self.least = np.inf, np.zeros_like(start), np.inf
         self.cuts: list[tuple[np.ndarray, float, np.ndarray]] = []
         self.B, self.price = np.eye(len(start)), 0.0
-        self.aim, self.step, self.failures = start, 1.0, 0
+        self.aim, self.step, self.failures, self.walls = start, 1.0, 0, 0
         self.done = self.ended = False
 
     def take(self, u: np.ndarray, room: float, g: np.ndarray) -> None:
         """What was found at the trial point; chooses the next one."""
         there = np.isfinite(room) and np.all(np.isfinite(g))
+        self.walls += not there
         if there:
             self.least = min(self.least, room)
             self.cuts = [*self.cuts[-5:], (u, room, g)]
@@ -187,8 +191,12 @@ class _Path:
         self.aim = self._aim()
         reach = 1 + np.linalg.norm(self.u)
         self.done = bool(abs(self.room) < 1e-9 * reach and np.linalg.norm(self.aim - self.u) < 1e-7 * reach)
-        self.ended = self.done or self.step < 1e-6 or np.linalg.norm(self.u) > 40 or not np.any(self.g)
+        self.ended = self.done or self.step < 1e-6 or self.walls > 8 or not np.any(self.g)
         self.trial = self.u + self.step * (self.aim - self.u)
+        beyond = np.linalg.norm(self.trial) / _FAR
+        if beyond > 1:  # nothing is that unlikely: look there, and if it is farther still, no more
+            self.ended |= np.linalg.norm(self.u) > 0.99 * _FAR
+            self.trial = self.trial / beyond
 
     def _better(self, u: np.ndarray, room: float) -> bool:
         if not np.isfinite(self.room):

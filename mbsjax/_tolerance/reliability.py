@@ -254,13 +254,14 @@ def _told(
     method, trusted = "importance sampling", True
     p, error = sampled.probability, sampled.error
     if not found.reached and not walk.probability > 0 and found.sign > 0:
-        p, error, method, why = 0.0, 0.0, "search", "the limit is out of reach"
+        p, error, method, why = 0.0, walk.error, "search", "no sample and no search reached the limit"
     elif np.isnan(walk.probability):
         trusted, why = False, "it was not checked"
-    elif walk.probability == 0 and p > 0:
-        trusted, why = p > 1e-30, "too far out for subset simulation, which would check it"
-    elif _agree(sampled, walk) and sampled.error > 2 * walk.error:
-        p, error, method, trusted = walk.probability, walk.error, "subset simulation", sampled.error < 0.5 * p
+    elif walk.probability == 0 and p > 0 and p < 1e-30:
+        trusted, why = False, "too far out for subset simulation, which would check it"
+    elif _agree(sampled, walk) and sampled.error > walk.error and sampled.error**2 * sampled.samples > (12 * p) ** 2:
+        # as if most samples were lost: the design points do not cover the limit, and errors are larger than they seem
+        p, error, method, trusted = walk.probability, walk.error, "subset simulation", False
         less = f"{sampled.probability:.3g} +- {sampled.error:.1g}"
         why = f"samples about {len(found.points)} design point(s) tell less: {less}"
     elif _agree(sampled, walk):

@@ -417,7 +417,7 @@ def tolerance(
         first,
         second_order(study, first) if second else None,
         worst_case(study, chunk=chunk) if worst else None,
-        form(study, starts=3)
+        form(study, starts=3, max_steps=30)
         if found is None
         else [p for x in found.limits for p in x.points if p.value in study.columns],
         monte_carlo(study, samples, seed=seed, method=method, chunk=chunk, progress=progress) if samples else None,

@@ -52,19 +52,20 @@ def subset(
     room = lambda values: np.nan_to_num(limit.room(values)[0], nan=-np.inf)
     (n, d), size, r = u.shape, len(u) // groups, room(values)
     p = float(np.mean(r < 0))
+    plain = Walk(Rare(p, np.sqrt(p * (1 - p) / n), n), u[r < 0])
     if p >= 0.01:
-        return Walk(Rare(p, float(np.sqrt(p * (1 - p) / n)), n), u[r < 0])
+        return plain
     log_p, spread, last, taken = np.zeros(groups), 0.6, np.inf, n
     for _ in range(40):
-        level = max(float(np.quantile(r, 0.1)), 0.0)
+        level = max(float(np.quantile(r, 0.1, method="inverted_cdf")), 0.0)
         inside = (r <= level) if level > 0 else (r < 0)
-        part = inside.reshape(groups, size).mean(1)
-        if level > 0 and not level < last * (1 - 1e-9):  # it gets no further
-            return Walk(Rare(0.0, 0.0, taken), u[:0])
-        with np.errstate(divide="ignore"):
-            log_p = log_p + np.log(part)
-        if level == 0:
+        if level > 0 and not level < last * (1 - 1e-9):
             break
+        with np.errstate(divide="ignore"):
+            log_p = log_p + np.log(inside.reshape(groups, size).mean(1))
+        if level == 0:
+            each = np.exp(log_p)
+            return Walk(Rare(each.mean(), max(each.std(ddof=1) / np.sqrt(groups), 1e-300), taken), u[r < 0])
         last = level
         u, r = _resampled(u.reshape(groups, size, d), r.reshape(groups, size), inside.reshape(groups, size), rng)
         for _ in range(moves):
@@ -75,11 +76,9 @@ def subset(
             u, r = np.where(accepted[:, None], trial, u), np.where(accepted, found, r)
             spread = float(np.clip(spread * np.exp(accepted.mean() - 0.44), 0.05, 1.0))
             taken += n
-    else:
-        return Walk(Rare(0.0, 0.0, taken), u[:0])
-    each = np.exp(log_p)
-    p = float(each.mean())
-    return Walk(Rare(p, max(float(each.std(ddof=1) / np.sqrt(groups)), 1e-300), taken), u[r < 0])
+    # it gets no further: the values jump, and plain samples tell what there is; or the limit is out of reach, and at
+    # most as likely as the last level
+    return plain if p else Walk(Rare(0.0, min(float(np.exp(log_p).mean()), 1 / n), taken), u[:0])
 
 
 def _resampled(
