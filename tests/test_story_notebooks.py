@@ -247,10 +247,12 @@ def test_play():
     # a play between crank and coupler makes the coupler longer or shorter; the linkage is ten times that of the tests
     slopes = [np.diff([follower_angle(t, 4.0 + x) for x in (-h, h)])[0] / (2 * h) / 10 for t in ts]
     np.testing.assert_allclose(names["parts"].worst["angle"]["B"], np.rad2deg(np.abs(slopes)) * 0.02, rtol=1e-6)
-    # the cheapest tolerances under one linear condition, by Lagrange
-    factors = np.array([0.2] * 4 + [0.1] * 4)
-    steep = np.abs(names["first"].slopes).max(0)
+    # the cheapest tolerances under one condition, that of the worst position: by Lagrange, were it linear
+    factors, T = np.array([0.2] * 4 + [0.1] * 4), np.asarray(names["T"])
+    every = np.abs(names["first"].slopes)
+    steep = every[np.argmax(every @ T)]
     best = np.sqrt(factors / steep) * 0.4 / np.sum(np.sqrt(factors * steep))
-    np.testing.assert_allclose(names["T"], best, rtol=1e-3)
-    assert names["chosen"].converged and abs(names["error"] - 0.4) < 0.004
+    np.testing.assert_allclose(T, best, rtol=1e-2)
+    np.testing.assert_allclose(T / T.sum(), best / best.sum(), rtol=1e-3)
+    assert names["chosen"].converged and abs(names["error"] - 0.4) < 1e-4  # it is kept exactly
     assert names["bend"] < 1e-3 and 3 * names["spread"].max() < 0.4

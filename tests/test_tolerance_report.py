@@ -203,6 +203,10 @@ def test_rows_and_measures_without_limits_are_told_as_such():
     assert believe(0.9, 0.9, along=True).why.endswith("along the whole stroke it is at most that")
     assert believe(1.0, 1.0, SampledYield(0.0, 0.01, 900), limited=False).method == ""
     assert believe(1.0, 1.0, SampledYield(0.1, 0.01, 900, 0.1), limited=False).method == "sampled"
+    measures = {"jump": lambda p: p["x"] + jnp.where(p["x"] > 0.05, 5.0, 0.0), "x": lambda p: p["x"]}
+    made = mbs.Study(lambda p: p, {"x": 0.0}, {"x": mbs.Normal(sigma=0.1)}, measures)
+    jump, x = mbs.tolerance(made, samples=256, second=False, worst=False).summary
+    assert jump.belief.why.endswith("believe the samples") and x.belief.why == "it has no limits"
 
 
 def test_indices_of_survivors_are_called_so(tmp_path):

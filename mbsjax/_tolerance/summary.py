@@ -93,6 +93,8 @@ def _measure(found: Found, name: str, target: float) -> Summary:
     sampled, estimate = _sampled(sample, name, where), found.estimates.get(name)
     along = not isinstance(where, int)
     belief = believe(first, better[0] if better else None, sampled, estimate, along=along, limited=limited)
+    if not limited and not belief.method and sample is not None:
+        belief = belief._replace(why=belief.why + _spread(found.first.std[k], sample, k))
     able, of = found.able[found.best], found.best
     if belief.method == "sampled" and sample is not None:
         able, of = sample.tally.capability, "survivors" if survivors(sample, k) else "samples"
@@ -101,6 +103,14 @@ def _measure(found: Found, name: str, target: float) -> Summary:
     i = int(np.argmax(part))
     verdict = judged(belief, cpk, target) if limited else ""
     return Summary(name, k, belief, cpk, of if limited else "", verdict, study.names[i], float(part[i]))
+
+
+def _spread(std: float, sample: Sample, k: int) -> str:
+    """Whether samples spread otherwise than derivatives have it, by more than three of their standard errors."""
+    found, error = float(sample.tally.std[k]), float(sample.tally.errors.std[k])
+    if not abs(found - std) > max(3 * error, 0.1 * std):
+        return ""
+    return f"; samples have a sigma of {found:.3g}, derivatives of {std:.3g}: believe the samples"
 
 
 def _sampled(sample: Sample | None, name: str, at: int | slice) -> SampledYield | None:
