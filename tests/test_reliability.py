@@ -1,10 +1,12 @@
 """Probabilities of breaking limits: against closed forms, OpenTURNS, and their own errors on random problems."""
 
+from importlib import resources
+
 import jax.numpy as jnp
 import numpy as np
 import openturns as ot
 import pytest
-from scipy import integrate, special, stats
+from scipy import integrate, optimize, special, stats
 
 import mbsjax as mbs
 
@@ -234,3 +236,31 @@ def test_dimensions_that_share_scores_break_limits_together():
     found = mbs.reliability(study).limits[0]
     np.testing.assert_allclose(found.points[0].beta, 6 / np.sqrt(3), rtol=1e-9)
     assert abs(found.probability - stats.norm.sf(6 / np.sqrt(3))) < 3.5 * found.error
+
+
+def test_the_range_of_a_stroke_has_design_points():
+    """The swing of the four-bar of the examples, the largest less the smallest of many angles, which has kinks: against
+    SciPy with the closed form of the linkage."""
+    text = (resources.files("mbsjax.examples") / "four_bar.toml").read_text().replace("outputs = 361", "outputs = 73")
+    study = mbs.loads(text).study()
+    turn = np.linspace(0.0, 2 * np.pi, 73)
+
+    def swing(u):
+        crank, coupler, ground = np.array([1.0, 3.0, 3.5]) + np.array([0.01, 0.02, 0.02]) / 3 * u[[0, 1, 3]]
+        rocker = 2.5 + 0.02 * (2 * stats.norm.cdf(u[2]) - 1)
+        x, y = crank * np.cos(turn) - ground, crank * np.sin(turn)
+        far = np.hypot(x, y)
+        inner = np.arccos((rocker**2 + far**2 - coupler**2) / (2 * rocker * far))
+        return np.rad2deg(np.ptp(np.unwrap(np.arctan2(y, x) - inner)))
+
+    np.testing.assert_allclose(swing(np.zeros(4)), study.at_nominal.values[0], rtol=1e-9)
+    for point, limit in zip(mbs.form(study, starts=3), (47.2, 48.3)):
+        assert point.converged and point.limit == limit
+        np.testing.assert_allclose(swing(point.scores), limit, rtol=1e-9)
+        condition = {"type": "eq", "fun": lambda u, limit=limit: swing(u) - limit}
+        found = [
+            optimize.minimize(lambda u: u @ u / 2, start, constraints=condition, method="SLSQP", tol=1e-12)
+            for start in (point.scores * 0.7 + 0.1, np.full(4, 0.3), np.full(4, -0.3))
+        ]
+        nearest = min(np.linalg.norm(x.x) for x in found if abs(swing(x.x) - limit) < 1e-7)
+        np.testing.assert_allclose(point.beta, nearest, rtol=1e-5)
