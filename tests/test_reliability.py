@@ -93,7 +93,7 @@ def test_probabilities_are_those_of_closed_forms_within_their_errors(case):
         assert "out of reach" in repr(found.limits[0].points[0])
     else:
         assert abs(p - truth) < 3.5 * error
-        assert error < (0.5 if case in ("sphere in five", "a jump that nothing announces") else 0.1) * truth
+        assert error < (0.3 if case in ("sphere in five", "a jump that nothing announces") else 0.1) * truth
     # about a sphere in many dimensions, design points do not tell enough, and the result must say so
     assert found.trusted == (case != "sphere in five")
 
@@ -187,8 +187,8 @@ def random_problem(rng, d=4):
 
 
 def test_stated_errors_cover_the_truth_as_often_as_they_should():
-    """One hundred random problems, all of them run by the same programs."""
-    rng = np.random.default_rng(21)
+    """Two hundred random problems, all of them run by the same programs."""
+    rng = np.random.default_rng(20)
 
     def worst(p):
         y = p["Q"] @ p["x"]
@@ -196,7 +196,7 @@ def test_stated_errors_cover_the_truth_as_often_as_they_should():
 
     measures = {"y": lambda y: y}
     z = []
-    for seed in range(100, 200):
+    for seed in range(200):
         Q, b, c, truth = random_problem(rng)
         nominal = {"x": np.zeros(4), "Q": jnp.asarray(Q), "b": jnp.asarray(b), "c": jnp.asarray(c)}
         study = mbs.Study(worst, nominal, {"x": STANDARD}, measures, limits={"y": (None, 0.0)})
@@ -204,8 +204,8 @@ def test_stated_errors_cover_the_truth_as_often_as_they_should():
         assert found.error < 0.3 * truth
         z.append((found.probability - truth) / found.error)
     z = np.abs(z)
-    # of 100 normal variates, 68.3 +- 4.7 are within one sigma, 95.4 +- 2.1 within two
-    assert 55 <= np.sum(z < 1) <= 82 and np.sum(z < 2) >= 89 and np.max(z) < 4.5
+    # of 200 normal variates, 136.5 +- 6.6 are within one sigma, 190.9 +- 3.0 within two
+    assert 117 <= np.sum(z < 1) <= 156 and np.sum(z < 2) >= 182 and np.max(z) < 4.5
 
 
 def test_importance_sampling_needs_all_design_points_and_takes_them():

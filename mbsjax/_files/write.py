@@ -173,14 +173,21 @@ def _play(play: Play, name: str) -> Any:
     if play.rule != "worst":
         found["rule"] = play.rule
     found |= {k: _numbers(x) for k in ("radius", "length") if (x := getattr(play, k)) is not None}
-    if float(play.restitution):
-        found["restitution"] = _numbers(play.restitution)
-    if play.law is not None:
-        found["law"] = _named("contact law", play.law, f"the law of the play of joint {name!r}")
-    if play.friction is not None:
-        friction = _friction(play.friction)
-        found["friction"] = friction["sliding"] if len(friction) == 1 else friction
+    found |= _touching(play, f"the play of joint {name!r}")
     return found["size"] if len(found) == 1 else found
+
+
+def _touching(x: Play | Contact, what: str) -> dict[str, Any]:
+    """What happens where bodies meet."""
+    found: dict[str, Any] = {}
+    if float(x.restitution):
+        found["restitution"] = _numbers(x.restitution)
+    if x.law is not None:
+        found["law"] = _named("contact law", x.law, f"the law of {what}")
+    if x.friction is not None:
+        friction = _friction(x.friction)
+        found["friction"] = friction["sliding"] if len(friction) == 1 else friction
+    return found
 
 
 def _contact(contact: Contact | Clearance) -> dict[str, Any]:
@@ -196,13 +203,7 @@ def _contact(contact: Contact | Clearance) -> dict[str, Any]:
         found["hold"] = contact.hold
     if contact.moves is not None:
         found["moves"] = contact.moves
-    if float(contact.restitution):
-        found["restitution"] = _numbers(contact.restitution)
-    if contact.law is not None:
-        found["law"] = _named("contact law", contact.law, f"the law of contact {contact.name!r}")
-    if contact.friction is not None:
-        friction = _friction(contact.friction)
-        found["friction"] = friction["sliding"] if len(friction) == 1 else friction
+    found |= _touching(contact, f"contact {contact.name!r}")
     for key in ("elements_a", "elements_b"):
         if getattr(contact, key) is not None:
             found[key] = list(getattr(contact, key))

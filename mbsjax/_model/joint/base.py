@@ -67,7 +67,7 @@ class AbstractPair(eqx.Module):
 
     def displacement(self, play: Play) -> tuple[Pose | None, Pose | None]:
         """D and E, where play makes phi(q) to D phi(q) E; None for the identity. Of a planar pair, in its plane."""
-        raise NotImplementedError
+        return None, None
 
     __repr__ = by_fields
 
