@@ -5,7 +5,9 @@ bracket the event and try again, with a shorter step, until it is located; then 
 what was decided is recorded, and `replay` differentiates that.
 """
 
-from typing import Any
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -18,6 +20,7 @@ from .._events.results import code
 from .._numerics.groups import lanes_behind, lanewise
 from .._numerics.record import Record
 from .._numerics.stepper import step
+from .._numerics.waiting import Work, in_turn, lanes_at_work
 from .._programs.trees import tree_where
 from .guards import guards
 from .impact import RestRule
@@ -45,46 +48,116 @@ def look(args: tuple[Plant, Mode], t: Array, y: Array, d: Array) -> tuple[Instan
     return now, jnp.concatenate([now.q_dot, now.p_dot]), back
 
 
-def run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options) -> Recording:
+class Task(NamedTuple):
+    """A motion to be computed, or many."""
+
+    numbers: Any  # of the plant
+    start: tuple  # t, q, p, mode, and what one unit of q and p weighs
+    t_end: Array
+    limits: Array
+    ts: Array | None  # where only those steps are recorded that these outputs, and events, are read from
+
+
+def run(
+    plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options, ts: Array | None = None
+) -> Recording:
     """The steps of a motion from `start` (t, q, p, mode, and what one unit of q and p weighs); `limits` are rtol,
     atol, the speed that counts as rest, which part of the fastest impact so far does, and how near contacts are that
-    take part in impacts of others. Under `vmap`, lanes are put behind all other axes."""
+    take part in impacts of others. With `ts`, those steps only that outputs at these times, and events, are read from.
+    Under `vmap`, lanes are put behind all other axes, and of very many some are at work at a time."""
     numbers, structure = eqx.partition(plant, eqx.is_array)
-
-    @lanes_behind
-    def go(numbers, start, t_end, limits):
-        return _run(eqx.combine(numbers, structure), start, t_end, limits, options)
-
-    return go(numbers, start, t_end, limits)
+    runs = lambda task: _run_of(eqx.combine(task.numbers, structure), task, options)
+    go = lambda task: _recorded(runs, task)
+    many = lambda varies, task: _recorded_in_turn(runs, varies[0], task) if _waits(task, options) else go(task)
+    return lanes_behind(go, many)(Task(numbers, start, t_end, limits, ts))
 
 
-def _run(plant: Plant, start: tuple, t_end: Array, limits: Array, options: Options) -> Recording:
-    rtol, atol, *rest = limits
-    t0, q0, p0, mode0, units = start
-    span = t_end - t0
+def _run_of(plant: Plant, task: Task, options: Options) -> Run:
+    rtol, atol, *rest = task.limits
+    t0, q0, _, mode0, units = task.start
     table = GuardTable(len(plant.laws), mode0.signs.shape[0], t0.ndim, mode0.slide.shape[0])
-    least = 4 * jnp.finfo(q0.dtype).eps * (jnp.abs(t0) + jnp.abs(t_end))
+    least = 4 * jnp.finfo(q0.dtype).eps * (jnp.abs(t0) + jnp.abs(task.t_end))
     reach = reach_of(plant) if plant.laws else None
-    run = Run(plant, options, table, t_end, span, rtol, atol, RestRule(*rest), units, least, reach)
+    span = task.t_end - t0
+    return Run(plant, options, table, task.t_end, span, rtol, atol, RestRule(*rest), units, least, reach)
+
+
+def _begun(run: Run, task: Task) -> tuple[State, RecordedStep]:
+    t0, q0, p0, mode0, _ = task.start
     state = _first(run, t0, q0, p0, mode0)
-    first = begun(plant.tangents, t0, q0, p0, mode0, state.speeds)
-    meter = options.meter
+    return state, begun(run.plant.tangents, t0, q0, p0, mode0, state.speeds)
+
+
+def _blank(run: Run, task: Task, first: RecordedStep) -> Record:
+    most = run.options.max_steps
+    if task.ts is not None:
+        most = min(most, rows_for(task.ts.shape[0], run.options))
+    return Record.blank(first, most, task.t_end.ndim)
+
+
+def rows_for(outputs: int, options: Options) -> int:
+    """How many steps there can be that outputs and events are read from: those of outputs, those that events end, and
+    those that follow them."""
+    return outputs + 2 * (options.max_events + 1)
+
+
+def _recorded(runs: Callable[[Task], Run], task: Task) -> Recording:
+    """All lanes at once."""
+    run = runs(task)
+    state, first = _begun(run, task)
+    meter, t0 = run.options.meter, task.start[0]
 
     def body(carry):
         s, record, progress = carry
-        new, row, commit = _attempt(run, s)
-        record = record.written(jnp.where(commit, s.steps, options.max_steps), row)
+        s, record = _recorded_attempt(run, task, s, record)
         if meter is not None:
-            progress = meter.step(progress, jnp.min((new.t - t0) / jnp.where(span > 0, span, 1.0)))
-        return new, record, progress
+            progress = meter.step(progress, jnp.min((s.t - t0) / jnp.where(run.span > 0, run.span, 1.0)))
+        return s, record, progress
 
-    record, progress = Record.blank(first, options.max_steps, t0.ndim), None if meter is None else meter.init()
-    state, record, progress = jax.lax.while_loop(lambda carry: jnp.any(~carry[0].done), body, (state, record, progress))
+    carry = state, _blank(run, task, first), None if meter is None else meter.init()
+    state, record, progress = jax.lax.while_loop(lambda carry: jnp.any(~carry[0].done), body, carry)
     if meter is not None:
         meter.close(progress)
-    last = begun(plant.tangents, state.t, state.q, state.p, state.mode, state.speeds)
-    steps = record.read(first, t0.ndim)
-    return Recording(steps, state.steps, last, state.code, state.rejected, state.events, state.paradox)
+    return Recording(record.read(first, t0.ndim), *_found(run.plant, state))
+
+
+def _waits(task: Task, options: Options) -> bool:
+    n = task.t_end.shape
+    return options.meter is None and len(n) == 1 and lanes_at_work(*n) < n[0]
+
+
+def _recorded_in_turn(runs: Callable[[Task], Run], varies: Task, task: Task) -> Recording:
+    """Some lanes at a time. What does not vary from lane to lane is not exchanged."""
+    every, same = eqx.partition(task, varies)
+    same = jax.tree_util.tree_map(lambda x: x[..., : lanes_at_work(x.shape[-1])], same)
+    whole, now = runs(task), lambda mine: eqx.combine(mine, same)
+
+    def attempt(mine: Any) -> Callable:
+        return functools.partial(_recorded_attempt, runs(now(mine)), now(mine))
+
+    work = Work(lambda mine: _begun(runs(now(mine)), now(mine))[0], attempt, lambda s: _found(whole.plant, s))
+    state, first = _begun(whole, task)
+    record, found = in_turn(work, every, _blank(whole, task, first), _found(whole.plant, state))
+    return Recording(record.read(first, 1), *found)
+
+
+def _found(plant: Plant, s: State) -> tuple:
+    """What there is to tell when a motion is over, but for its steps."""
+    last = begun(plant.tangents, s.t, s.q, s.p, s.mode, s.speeds)
+    return s.rows, s.steps, last, s.code, s.rejected, s.events, s.paradox
+
+
+def _recorded_attempt(
+    run: Run, task: Task, s: State, record: Record, lane: Array | None = None
+) -> tuple[State, Record]:
+    """The state after an attempt, and the record with the step that came of it, if one did and it is wanted."""
+    new, row, commit = _attempt(run, s)
+    wanted = commit
+    if task.ts is not None:
+        read = jnp.any((task.ts >= row.t) & (task.ts < row.t_end), 0)
+        wanted = commit & (read | s.led | (row.guard >= 0))
+    record = record.written(jnp.where(wanted, s.rows, record.reals.shape[0]), row, lane)
+    return new._replace(rows=s.rows + wanted, led=jnp.where(commit, row.guard >= 0, s.led)), record
 
 
 def _first(run: Run, t: Array, q: Array, p: Array, mode: Mode) -> State:
@@ -95,8 +168,8 @@ def _first(run: Run, t: Array, q: Array, p: Array, mode: Mode) -> State:
         t, q, p, at_rest(run.plant, t), jnp.zeros_like(jnp.concatenate([q, p])), mode,
         there=(mode.places, mode.places.s1), apart=run.plant.problem.system.no_pairs_apart(t.shape), g=g, armed=g > 0,
         exempt=of_contacts > 0, fresh=~no, h=1e-3 * run.span, h_free=1e-3 * run.span, bracket=no_bracket(g),
-        bounces=Bounces(zero, of_contacts - jnp.inf, of_contacts), tries=none, cut=no, steps=none, rejected=none,
-        events=none, code=none, done=run.span <= 0,
+        bounces=Bounces(zero, of_contacts - jnp.inf, of_contacts), tries=none, cut=no, steps=none, rows=none, led=no,
+        rejected=none, events=none, code=none, done=run.span <= 0,
         paradox=None if run.plant.friction is None else (none, zero),
     )  # fmt: skip
 
@@ -122,8 +195,9 @@ def _attempt(run: Run, s: State) -> tuple[State, RecordedStep, Array]:
     guard = jnp.where(event, guard, -1)
     h_new = _next_step(run, s, trial, signs, located, plain, closing)
     new, row = _committed(run, s, trial, signs, located, plain, event, h_new, guard)
+    some = jnp.any(jax.lax.optimization_barrier(event))  # else a GPU computes the whole state along with the sum
     new, row = jax.lax.cond(
-        jnp.any(event),
+        some,
         lambda new, row: _reset(run, new, row, trial.now, event, guard, paradox),
         lambda new, row: (new, row),
         new,

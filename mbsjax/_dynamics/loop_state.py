@@ -64,6 +64,8 @@ class State(NamedTuple):
     tries: Array  # attempts since the last step,
     cut: Array  # and whether one led an unarmed guard through its surface
     steps: Array
+    rows: Array  # how many of them are recorded,
+    led: Array  # and whether the last one ended with an event
     rejected: Array
     events: Array
     code: Array

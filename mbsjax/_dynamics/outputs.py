@@ -49,7 +49,7 @@ def outputs(plant: Plant, found: Trajectory, recording: Recording, ts: Array, be
     for fine, name in ((begin.clear, "overlapping"), (begin.off < 1e-6, "not_assembled")):
         code = RESULTS.where(fine, code, getattr(RESULTS, name))
         stopped = jnp.where(fine, stopped, found.t[0])
-    stats = Stats(count, recording.rejected, recording.events, recording.paradox)
+    stats = Stats(recording.taken, recording.rejected, recording.events, recording.paradox)
     return (*values, mode, log, stopped, code, stats)
 
 

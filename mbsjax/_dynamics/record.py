@@ -62,10 +62,11 @@ def begun(tangents: bool, t: Array, q: Array, p: Array, mode: Mode, speeds: Spee
 
 
 class Recording(NamedTuple):
-    """What the event loop recorded."""
+    """What the event loop recorded: all steps, or those that outputs and events are read from."""
 
     steps: RecordedStep  # stacked on a first axis; from number `count` on they mean nothing
     count: Array
+    taken: Array  # how many steps there were
     last: RecordedStep  # the final state
     code: Array  # of the result
     rejected: Array
@@ -78,4 +79,4 @@ def blank(plant: Plant, t: Array, q: Array, p: Array, mode: Mode, max_steps: int
     last, none = begun(plant.tangents, t, q, p, mode, at_rest(plant, t)), jnp.zeros(t.shape, int)
     steps = jax.tree_util.tree_map(lambda x: jnp.zeros((max_steps, *x.shape), x.dtype), last)
     paradox = None if plant.friction is None else (none, jnp.zeros_like(t))
-    return Recording(steps, none, last, none, none, none, paradox)
+    return Recording(steps, none, none, last, none, none, none, paradox)

@@ -20,10 +20,11 @@ from .._model.mechanism import Mechanism
 from .._numerics.stepper import Chord
 from .._programs.custom_types import Laws, Number, Numbers
 from .._programs.precision import as_float, is_concrete, numpy_of
+from .._programs.purpose import asked_for_values_only
 from .._programs.trees import frozen, lasting
 from .build import plant as make_plant
 from .impact import TOUCHING
-from .loop import run
+from .loop import rows_for, run
 from .loop_state import Options
 from .outputs import outputs
 from .plant import Plant
@@ -186,6 +187,25 @@ def _with_tolerances(solver: Any, rtol: Any, atol: Any) -> Any:
 
 
 def _simulate(plant: Plant, t0: Array, begin: Start, ts: Array, t1: Array, limits: Array, options: Options):
+    if asked_for_values_only() and 2 * rows_for(ts.shape[0], options) <= options.max_steps:
+        return _value(plant, t0, begin, ts, t1, limits, options=options)
+    return _simulated(plant, t0, begin, ts, t1, limits, options)
+
+
+@eqx.filter_custom_jvp
+def _value(plant: Plant, t0: Array, begin: Start, ts: Array, t1: Array, limits: Array, *, options: Options):
+    """`_simulated`, without the steps that derivatives alone need; with derivatives, that."""
+    recording = _recorded(plant, t0, begin, t1, limits, options, ts)
+    return outputs(plant, as_recorded(recording), recording, ts, begin, options)
+
+
+@_value.def_jvp
+def _value_jvp(primals, tangents, *, options: Options):
+    again = lambda plant, *rest: _simulated(plant, *rest, options=options)
+    return eqx.filter_jvp(again, primals, tangents)
+
+
+def _simulated(plant: Plant, t0: Array, begin: Start, ts: Array, t1: Array, limits: Array, options: Options):
     plant_, t0_, begin_, t1_, limits_ = frozen((plant, t0, begin, t1, limits))
     wait = outputs.ahead((plant, t0, begin, ts, options), _outputs_like)
     recording = _recorded(plant_, t0_, begin_, t1_, limits_, options)
@@ -201,8 +221,10 @@ def _outputs_like(plant: Plant, t: Array, begin: Start, ts: Array, options: Opti
 
 
 @lasting
-def _recorded(plant: Plant, t: Array, begin: Start, t1: Array, limits: Array, options: Options) -> Recording:
-    return run(plant, (t, begin.q, begin.p, begin.mode, begin.units), t1, limits, options)
+def _recorded(
+    plant: Plant, t: Array, begin: Start, t1: Array, limits: Array, options: Options, ts: Array | None = None
+) -> Recording:
+    return run(plant, (t, begin.q, begin.p, begin.mode, begin.units), t1, limits, options, ts)
 
 
 def _checked(sol: Solution, looking: bool) -> Solution:

@@ -7,6 +7,7 @@ neighbors in memory. A twist is `(omega, v)`, with its entries on the first axis
 """
 
 import abc
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -378,16 +379,18 @@ def lanewise(f: Callable, lanes: int) -> Callable:
     return f
 
 
-def lanes_behind(f: Callable) -> Callable:
-    """f of arrays, which under `vmap` is given all its lanes at once, behind all other axes."""
-    f = jax.custom_batching.custom_vmap(f)
+def lanes_behind(f: Callable, batched: Callable | None = None) -> Callable:
+    """f of arrays, which under `vmap` is given all its lanes at once, behind all other axes. Where there is one for
+    batches, that is called in its place, first with which of the arguments' arrays differ from lane to lane."""
+    f, many = jax.custom_batching.custom_vmap(f), batched
 
     @f.def_vmap
     def _(n, batched, *args):
         def behind(x: Array, has_lane: bool) -> Array:
             return jnp.moveaxis(x, 0, -1) if has_lane else jnp.broadcast_to(x[..., None], (*x.shape, n))
 
-        results = f(*jax.tree_util.tree_map(behind, args, tuple(batched)))
+        go = f if many is None else lanes_behind(functools.partial(many, tuple(batched)))
+        results = go(*jax.tree_util.tree_map(behind, args, tuple(batched)))
         results = jax.tree_util.tree_map(lambda x: jnp.moveaxis(x, -1, 0), results)
         return results, jax.tree_util.tree_map(lambda _: True, results)
 

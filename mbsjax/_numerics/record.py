@@ -30,9 +30,10 @@ class Record(eqx.Module):
         """n times the same row."""
         return Record(*(jnp.tile(x, (n, 1, 1)) for x in Record._packed(row, lanes)))
 
-    def written(self, i: Array, row) -> "Record":
-        """With another row number i; beyond the end, nothing is written."""
-        each = jnp.arange(self.reals.shape[2])
+    def written(self, i: Array, row, lane: Array | None = None) -> "Record":
+        """With another row number i; beyond the end, nothing is written. The lanes are those of the table, unless it is
+        told which they are."""
+        each = jnp.arange(self.reals.shape[2]) if lane is None else lane
 
         def write(table: Array, x: Array) -> Array:
             return table.at[i.reshape(-1), :, each].set(x.T, mode="drop", unique_indices=True)

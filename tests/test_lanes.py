@@ -1,0 +1,122 @@
+"""Very many variants at once: some are at work, the others wait; what comes out is what each gives by itself."""
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import mbsjax as mbs
+from mbsjax._numerics import waiting
+from mbsjax._programs.purpose import values_only
+
+
+class Count(NamedTuple):
+    left: jax.Array
+    seed: jax.Array
+    done: jax.Array
+
+
+def counted(numbers, seeds, width, monkeypatch):
+    """Work that takes as many attempts as a number says, each of which writes to a table; and attempts in all."""
+    monkeypatch.setitem(waiting._FEWEST, "cpu", width)
+    n = len(numbers)
+
+    def begin(mine):
+        left, seed = mine
+        return Count(left, seed, left <= 0)
+
+    def attempt(mine):
+        def once(s, table, lane):
+            busy = ~s.done
+            written = table["sum"].at[jnp.where(busy, lane, n)].add(jnp.where(busy, s.seed, 0), mode="drop")
+            table = {"sum": written, "turns": table["turns"] + 1}
+            left = s.left - busy
+            return Count(left, s.seed, left <= 0), table
+
+        return once
+
+    work = waiting.Work(begin, attempt, lambda s: 10 * s.seed + s.left)
+    table = {"sum": jnp.zeros(n, int), "turns": jnp.zeros((), int)}
+    every = (jnp.asarray(numbers), jnp.asarray(seeds))
+    table, results = jax.jit(lambda: waiting.in_turn(work, every, table, jnp.full(n, -1)))()
+    return np.asarray(table["sum"]), np.asarray(results), int(table["turns"])
+
+
+@pytest.mark.parametrize("n, width", [(64, 8), (67, 16), (1000, 32)])
+def test_each_waits_for_its_turn_and_time_follows_the_mean(n, width, monkeypatch):
+    rng = np.random.default_rng(n)
+    numbers, seeds = rng.geometric(0.02, n) * (rng.random(n) > 0.1), rng.integers(1, 1000, n)  # some take no attempt
+    numbers[n // 2] = 600  # one that is slow
+    total, results, turns = counted(numbers, seeds, width, monkeypatch)
+    np.testing.assert_array_equal(total, numbers * seeds)  # as many attempts as due, in the place that is its own
+    np.testing.assert_array_equal(results, 10 * seeds)
+    behind = n // 2 // width * numbers.mean()  # when the slow one begins
+    assert turns <= 1.3 * max(n * numbers.mean() / width, behind + 600) + numbers.max() / 2
+    rounds = sum(numbers[i : i + width].max() for i in range(0, n, width))
+    assert turns < rounds
+
+
+def bouncing(p: dict) -> mbs.Solution:
+    """A ball on the floor; those that are let fall from high make few impacts."""
+    floor = mbs.Profile.chain([mbs.Line((1.0, 0.0), (-1.0, 0.0))], closed=False)
+    ball = mbs.Mechanism(
+        [mbs.Body("ground", profiles={"floor": floor}), mbs.Body("ball", mass=1.0, profiles={"rim": mbs.disc(0.1)})],
+        [
+            mbs.Prismatic("height", "ground", "ball", axis=(0.0, 1.0), start=p["h"]),
+            mbs.Contact("bounce", "ground.floor", "ball.rim", restitution=p["e"]),
+        ],
+        gravity=(0.0, -9.81),
+    )
+    start = mbs.state(ball, throw=False)
+    return mbs.simulate(
+        ball, start, p["end"], ts=p["end"] * jnp.linspace(0, 1, 5), max_steps=96, max_events=12, throw=False
+    )
+
+
+def told(p: dict):
+    sol = bouncing(p)
+    return sol.q, sol.v, sol.a, sol.kinetic, sol.events, sol.stats, sol.stopped_at, sol.result == mbs.RESULTS.successful
+
+
+@pytest.mark.slow
+def test_lanes_that_wait_give_the_same_bits(monkeypatch):
+    rng = np.random.default_rng(0)
+    n = 40
+    p = {"h": rng.uniform(0.11, 3.0, n), "e": rng.uniform(0.0, 1.0, n), "end": rng.uniform(0.2, 1.5, n)}
+    p["h"][7], p["e"][7] = 0.1001, 1.0  # more impacts than are allowed
+    p = jax.tree_util.tree_map(jnp.asarray, p)
+    at_once = eqx.filter_jit(lambda p: jax.vmap(told)(p))(p)
+
+    def values(p):
+        with values_only():  # and without the steps that derivatives alone need
+            return jax.vmap(told)(p)
+
+    monkeypatch.setitem(waiting._FEWEST, "cpu", 8)
+    in_turn = eqx.filter_jit(values)(p)
+    jax.tree_util.tree_map(np.testing.assert_array_equal, in_turn, at_once)
+    *_, events, stats, stopped, fine = at_once
+    assert not fine[7] and np.isfinite(stopped[7]) and 30 < np.sum(fine) < n
+    assert np.all(stats.events[~fine] > 12)
+    assert len(set(np.asarray(stats.events).tolist())) > 5 and np.ptp(np.asarray(stats.steps)) > 20
+    fall = np.sqrt(2 * (np.asarray(p["h"]) - 0.1) / 9.81)
+    hits = fall < np.asarray(p["end"])
+    np.testing.assert_allclose(events.t[hits, 0], fall[hits], rtol=1e-9)
+    assert np.all(np.isinf(np.asarray(events.t[~hits, 0]))) and 5 < hits.sum() < n
+
+
+@pytest.mark.slow
+def test_what_is_asked_for_values_has_derivatives_all_the_same():
+    end = lambda h: bouncing({"h": h, "e": jnp.asarray(0.5), "end": jnp.asarray(1.0)}).q[-1, 0]
+
+    def slope(h):
+        with values_only():
+            return jax.jvp(end, (h,), (jnp.ones(()),))
+
+    _, found = eqx.filter_jit(slope)(jnp.asarray(2.1))
+    # it falls for a, comes back at half the speed: q = 0.1 + v (1 - a)/2 - 9.81 (1 - a)^2/2, v = 9.81 a
+    a, da = np.sqrt(2 * 2.0 / 9.81), 1 / np.sqrt(2 * 2.0 * 9.81)
+    exact = 9.81 * da * ((1 - 2 * a) / 2 + (1 - a))
+    np.testing.assert_allclose(found, exact, rtol=1e-8)
