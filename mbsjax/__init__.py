@@ -191,11 +191,11 @@ from ._tolerance.reliability import (
     reliability as reliability,
 )
 from ._tolerance.report import Report as Report, tolerance as tolerance
-from ._tolerance.sample import Regression as Regression, Sample as Sample, monte_carlo as monte_carlo
+from ._tolerance.sample import Sample as Sample, monte_carlo as monte_carlo
 from ._tolerance.sobol import SobolIndices as SobolIndices, sobol_indices as sobol_indices
 from ._tolerance.study import Study as Study
 from ._tolerance.summary import Summary as Summary
-from ._tolerance.tally import Tally as Tally
+from ._tolerance.tally import Convergence as Convergence, Regression as Regression, Tally as Tally
 from ._tolerance.taylor import (
     FirstOrder as FirstOrder,
     SecondOrder as SecondOrder,

@@ -12,9 +12,10 @@ import jax
 import numpy as np
 
 from .._programs.reprs import brief
-from .evaluate import evaluated_in_chunks, joined
-from .sample import DrawnDimensions, Sample, bar
+from .evaluate import DrawnDimensions, evaluated_in_chunks, statistics_of
+from .sample import Sample, bar
 from .sampler import AbstractSampler, counts, sampler
+from .statistics import scale_of
 from .study import Evaluation, Study
 from .tally import Tally
 
@@ -37,7 +38,7 @@ class Campaign(eqx.Module):
         """All samples, in memory."""
         n = self.tally.n
         parts = [_read(self.path, k, None, min(self.chunk, n - k * self.chunk)) for k in range(-(-n // self.chunk))]
-        return Sample(self.study, self.sampler, joined(parts), self.tally)
+        return Sample(self.study, self.sampler, Evaluation(*map(np.concatenate, zip(*parts))), self.tally)
 
     def __repr__(self) -> str:
         return brief(self, str(self.path), chunk=self.chunk, tally=self.tally)
@@ -103,14 +104,15 @@ def campaign(
     wanted = np.flatnonzero(missing).tolist()
     have = n - sum(min(chunk, n - k * chunk) for k in wanted)
     with bar(n, progress and first, have) as shown:
-        for index, found in evaluated_in_chunks(study, DrawnDimensions(study, plan), n, chunk, wanted):
-            _write(path, int(index[0]) // chunk, study.columns, mark, seed, index, found)
-            shown.update(len(index) * jax.process_count())
+        for done in evaluated_in_chunks(study, DrawnDimensions(study, plan), n, chunk, wanted):
+            _write(path, done.number, study.columns, mark, seed, done.index, done.found)
+            shown.update(len(done.index) * jax.process_count())
     _wait_for_all_processes()
-    tally = Tally(study, plan.groups, method == "random")
+    scale = scale_of(study, _read(path, 0, mark, min(chunk, n)))
+    tally = Tally(study, plan, scale)
     for k in range(count):
-        index = k * chunk + np.arange(min(chunk, n - k * chunk))
-        tally.add(index, plan.group(index), *_read(path, k, mark, len(index)))
+        found = _read(path, k, mark, min(chunk, n - k * chunk))
+        tally.merge(statistics_of(study, plan, scale, k, chunk, n, found))
     return Campaign(study, plan, path, chunk, tally)
 
 

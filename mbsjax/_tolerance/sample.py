@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,12 +11,12 @@ import numpy as np
 from jaxtyping import Array
 
 from .._programs.progress import bar
-from .._programs.reprs import brief, by_fields, has_numbers
+from .._programs.reprs import brief, has_numbers
 from .._programs.trees import lasting
-from .evaluate import CHUNK, evaluated_in_chunks, joined
+from .evaluate import CHUNK, DrawnDimensions, joined, sampled_in_chunks
 from .sampler import AbstractSampler, counts, sampler
 from .study import Evaluation, Study
-from .tally import Tally
+from .tally import Regression, Tally
 
 
 class Sample(eqx.Module):
@@ -65,25 +65,9 @@ class Sample(eqx.Module):
             warnings.simplefilter("ignore", RuntimeWarning)  # where no sample has a value, NaN
             return np.nanquantile(np.where(np.isfinite(x), x, np.nan), np.asarray(p, float), axis=0)
 
-    def regression(self, name: str) -> "Regression":
-        """Slopes of a measure in all dimensions, as the samples have it: where derivatives at the mean dimensions do
-        not tell the whole, or are not to be had. From the samples that go through the nominal sequence of contacts, or,
-        where these are too few, from all that have a value."""
-        y, d = self[name], len(self.study.names)
-        if y.ndim > 1:
-            raise ValueError(f"the measure {name!r} is a row of numbers, not one")
-        used = np.flatnonzero(np.isfinite(y) & (self.kind == 0))
-        if len(used) < 4 * d:
-            used = np.flatnonzero(np.isfinite(y))
-        if len(used) < 2 * d:
-            raise ValueError(f"{len(used)} samples with a value of {name!r} are too few for {d} dimensions")
-        x = self.dimensions(used) - np.asarray(self.study.mean)
-        X, y = np.c_[np.ones(len(used)), x], y[used]
-        slopes, *_ = np.linalg.lstsq(X, y, rcond=None)
-        left = y - X @ slopes
-        spread = np.linalg.pinv(X.T @ X) * (left @ left) / (len(used) - d - 1)
-        explained = 1 - left.var() / y.var() if y.var() > 0 else 1.0
-        return Regression(slopes[1:], np.sqrt(np.diag(spread))[1:], float(explained), len(used))
+    def regression(self, name: str) -> Regression:
+        """Slopes of a measure in all dimensions: see [`mbsjax.Tally.regression`][]."""
+        return self.tally.regression(name)
 
     def passage(self, name: str) -> np.ndarray:
         """Along a stroke: the part of the samples that have left their limits, or stopped, up to each place."""
@@ -129,36 +113,15 @@ def monte_carlo(
     """
     n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
     plan = sampler(method, n, len(study.names), seed)
-    tally = Tally(study, plan.groups, method == "random")
-    parts = []
+    chunks = []
     with bar(n, progress) as shown:
-        for index, found in evaluated_in_chunks(study, DrawnDimensions(study, plan), n, chunk):
-            tally.add(index, plan.group(index), *found)
-            parts.append(found)
-            shown.update(len(index))
-    return Sample(study, plan, joined(parts), tally)
-
-
-class Regression(NamedTuple):
-    """Slopes of a measure from samples, their standard errors, the part of its variance that they explain, and how many
-    samples they come from."""
-
-    slopes: np.ndarray
-    errors: np.ndarray
-    explained: float
-    samples: int
-
-    __repr__ = by_fields
-
-
-class DrawnDimensions(eqx.Module):
-    """The dimensions of samples, by their numbers."""
-
-    study: Study
-    sampler: AbstractSampler
-
-    def __call__(self, index: Array) -> Array:
-        return self.study.dimensions(self.sampler.scores(index))
+        for done in sampled_in_chunks(study, plan, n, chunk):
+            chunks.append(done)
+            shown.update(len(done.index))
+    tally = Tally(study, plan, chunks[0].statistics.scale)
+    for done in chunks:
+        tally.merge(done.statistics)
+    return Sample(study, plan, joined(chunks), tally)
 
 
 @lasting
