@@ -179,6 +179,7 @@ from ._tolerance.distribution.symmetric import (
     Uniform as Uniform,
 )
 from ._tolerance.distribution.zone import Position as Position, ProfileZone as ProfileZone
+from ._tolerance.drawn import WorstSample as WorstSample
 from ._tolerance.play.loaded import loaded_play as loaded_play
 from ._tolerance.play.parts import PlayParts as PlayParts, play_parts as play_parts
 from ._tolerance.play.study import play_study as play_study

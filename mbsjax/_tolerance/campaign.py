@@ -38,7 +38,7 @@ class Campaign(eqx.Module):
         """All samples, in memory."""
         n = self.tally.n
         parts = [_read(self.path, k, None, min(self.chunk, n - k * self.chunk)) for k in range(-(-n // self.chunk))]
-        return Sample(self.study, self.sampler, Evaluation(*map(np.concatenate, zip(*parts))), self.tally)
+        return Sample(self.study, self.sampler, self.tally, Evaluation(*map(np.concatenate, zip(*parts))))
 
     def __repr__(self) -> str:
         return brief(self, str(self.path), chunk=self.chunk, tally=self.tally)

@@ -1,37 +1,51 @@
 """Sampling: Monte Carlo, Latin hypercubes, Sobol sequences."""
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from .._programs.progress import bar
 from .._programs.reprs import brief, has_numbers
-from .._programs.trees import lasting
-from .evaluate import CHUNK, DrawnDimensions, joined, sampled_in_chunks
+from .drawn import AbstractDrawn
+from .evaluate import CHUNK, joined, sampled_in_chunks, statistics_of
 from .sampler import AbstractSampler, counts, sampler
+from .statistics import Scale
 from .study import Evaluation, Study
-from .tally import Regression, Tally
+from .tally import Tally
 
 
-class Sample(eqx.Module):
+class Sample(AbstractDrawn):
     """Samples of a study.
 
     - `values`: one row for each sample, in the order of `study.columns`; NaN where there is none.
     - `kind`: the class of each, a number of [`mbsjax.CLASSES`][].
     - `sequence`: a number that stands for its sequence of contact events.
     - `tally`: the statistics, an [`mbsjax.Tally`][].
+    - `first`: the number of the first sample among all, where these are a part of a campaign.
+
+    Rows are counted from 0; `worst` and `view` speak of numbers among all.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> study = mbs.Study(lambda p: p, {"a": 2.0, "b": 1.0}, {"a": mbs.Uniform(1.0), "b": mbs.Uniform(0.1)},
+        ...                   {"area": lambda p: p["a"] * p["b"]}, limits={"area": (None, 3.0)})
+        >>> sample = mbs.monte_carlo(study, 4096)
+        >>> first, second = sample.worst(2)
+        >>> first.margin < second.margin < 0, first.dimensions["a"] * first.dimensions["b"] == sample["area"].max()
+        (True, True)
+        >>> float(sample.quantiles(0.5)["area"].round(1)), sample.regression("area").slopes.round(1).tolist()
+        (2.0, [1.0, 2.0])
     """
 
     study: Study
     sampler: AbstractSampler
-    found: Evaluation
     tally: Tally = eqx.field(static=True)
+    found: Evaluation
+    first: int = eqx.field(static=True, default=0)
 
     @property
     def values(self) -> np.ndarray:
@@ -51,8 +65,7 @@ class Sample(eqx.Module):
 
     def dimensions(self, index: Any) -> np.ndarray:
         """The dimensions of samples, by their numbers: they are made anew, not stored."""
-        numbers = np.atleast_1d(np.arange(len(self.kind))[index])
-        return np.asarray(_each(DrawnDimensions(self.study, self.sampler), jnp.asarray(numbers)))
+        return self.drawn(self.first + np.atleast_1d(np.arange(len(self.kind))[index]))
 
     def outcome(self, index: int) -> Any:
         """What the model gives for sample number `index`: to look at an example."""
@@ -63,11 +76,7 @@ class Sample(eqx.Module):
         x = self[name]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # where no sample has a value, NaN
-            return np.nanquantile(np.where(np.isfinite(x), x, np.nan), np.asarray(p, float), axis=0)
-
-    def regression(self, name: str) -> Regression:
-        """Slopes of a measure in all dimensions: see [`mbsjax.Tally.regression`][]."""
-        return self.tally.regression(name)
+            return np.asarray(np.nanquantile(np.where(np.isfinite(x), x, np.nan), np.asarray(p, float), axis=0))
 
     def passage(self, name: str) -> np.ndarray:
         """Along a stroke: the part of the samples that have left their limits, or stopped, up to each place."""
@@ -121,9 +130,13 @@ def monte_carlo(
     tally = Tally(study, plan, chunks[0].statistics.scale)
     for done in chunks:
         tally.merge(done.statistics)
-    return Sample(study, plan, joined(chunks), tally)
+    return Sample(study, plan, tally, joined(chunks))
 
 
-@lasting
-def _each(f: Callable, index: Array) -> Array:
-    return jax.vmap(f)(index)
+def part_of(
+    study: Study, plan: AbstractSampler, scale: Scale, number: int, chunk: int, n: int, found: Evaluation
+) -> Sample:
+    """One chunk of a campaign, with its own statistics."""
+    tally = Tally(study, plan, scale)
+    tally.merge(statistics_of(study, plan, scale, number, chunk, n, found))
+    return Sample(study, plan, tally, found, number * chunk)
