@@ -176,7 +176,8 @@ def _scale_of_first(study: Study, found: Evaluation, count: int) -> Scale:
         like = np.asarray(study.at_nominal.values, float)
         scale = Scale(np.zeros_like(like), np.zeros_like(like))
     else:
-        scale = scale_of(study, first._replace(values=first.values[: min(count, FIRST)]))
+        few = first.values[:FIRST] if len(first.values) > FIRST else first.values  # the others stay on the device
+        scale = scale_of(study, first._replace(values=np.asarray(few)[:count]))
     return of_first_process(scale)
 
 

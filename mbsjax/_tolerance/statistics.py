@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer
 
 from .._dynamics.outcome import CLASSES
 from .._programs.reprs import by_fields
-from .._programs.xla import quick_compile_options
+from .._programs.trees import once
 from .sampler import AbstractSampler
 from .study import Evaluation, Study
 
@@ -21,7 +21,7 @@ BINS = 480
 REACH = 6.0
 WORST = 32
 _DISTINCT = 256
-_BLOCKS = 32
+_BLOCKS = 8
 FIRST = 4096
 
 
@@ -98,8 +98,13 @@ class Frame(NamedTuple):
 
 
 def frame_of(study: Study, scale: Scale) -> Frame:
-    lower, upper, mean, std = map(np.asarray, (study.lower, study.upper, study.mean, study.std))
+    lower, upper, mean, std = map(np.asarray, (study.lower, study.upper, *_mean_and_std(study)))
     return Frame(scale.origin, 1 / scale.width, lower, upper, mean, 1 / np.where(std > 0, std, 1.0))
+
+
+@once
+def _mean_and_std(study: Study) -> tuple[Array, Array]:
+    return study.mean, study.std
 
 
 class Layout(NamedTuple):
@@ -120,7 +125,7 @@ def layout_of(study: Study, plan: AbstractSampler, chunk: int) -> Layout:
     return Layout(study.sizes, plan.groups, plan.runs(chunk))
 
 
-@functools.partial(jax.jit, static_argnames=("layout", "mesh"), compiler_options=quick_compile_options(1))
+@functools.partial(jax.jit, static_argnames=("layout", "mesh"))
 def chunk_statistics(group: Array, x: Array, found: Evaluation, frame: Frame, *, layout: Layout, mesh: Mesh) -> Any:
     """The statistics of the chunk that each device has; numbers of samples are those of their rows. `group` is -1 where
     there is no sample any more."""
