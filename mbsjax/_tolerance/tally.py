@@ -134,8 +134,8 @@ class Tally:
                 self._points, self._every = self._points[1::2], 2 * self._every
 
     def _yield(self) -> tuple[int, float, float]:
-        p, error = self.rate(self.bad[:, -1])
-        return self.n, 1 - float(p), float(error)
+        p, error = self.rejects[""]
+        return self.n, 1 - p, error
 
     @property
     def convergence(self) -> Convergence:
