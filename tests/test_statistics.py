@@ -272,7 +272,35 @@ def test_a_sample_is_seen_again(study, tmp_path):
     np.testing.assert_allclose(sample.outcome(worst.number)["A"].q[-1], worst.values["end"], rtol=1e-12)
     page = sample.view(worst.number, tmp_path / "pages" / "worst.html")
     assert f"<title>Sample {worst.number}</title>" in page.read_text(encoding="utf-8")
-    with pytest.raises(ValueError, match="there is no sample 64: there are 64"):
+    with pytest.raises(ValueError, match="there is no sample 64, but 0 to 63"):
         sample.view(64, tmp_path / "none.html")
     with pytest.raises(ValueError, match="where the model of the study gives a Motion or a Solution"):
         mbs.monte_carlo(study, 60, chunk=60).view(0, tmp_path / "none.html")
+
+
+def test_a_campaign_tells_what_its_samples_tell(study, tmp_path):
+    sample = mbs.monte_carlo(study, 500, chunk=200, seed=1)
+    kept = mbs.campaign(study, 500, tmp_path, chunk=200, seed=1, progress=False)
+    bare = mbs.campaign(study, 500, chunk=200, seed=1, progress=False)
+    for done in (kept, bare):
+        assert repr(done.worst(5)) == repr(sample.worst(5))
+        np.testing.assert_array_equal(done.regression("free").slopes, sample.regression("free").slopes)
+        np.testing.assert_array_equal(done.convergence, sample.convergence)
+        assert done.outcome(7)["free"] == sample.outcome(7)["free"]
+        for name, found in done.quantiles([0.1, 0.9]).items():
+            at = study.slices[name]
+            np.testing.assert_array_equal(found, sample.tally.quantile([0.1, 0.9])[:, at])
+            assert done.quantile(name, 0.5).shape == np.shape(sample.quantile(name, 0.5))
+    parts = list(kept.samples())
+    assert [len(part.kind) for part in parts] == [200, 200, 100]
+    np.testing.assert_array_equal(np.concatenate([part.values for part in parts]), sample.values)
+    np.testing.assert_array_equal(parts[1].dimensions([0, 5]), sample.dimensions([200, 205]))
+    np.testing.assert_allclose(parts[2].tally.mean[2], sample["free"][400:].mean(), rtol=1e-12)
+    worst = parts[2].worst(1, "free")[0]
+    assert parts[2].outcome(worst.number)["free"] == sample["free"][worst.number] == worst.values["free"]
+    with pytest.raises(ValueError, match="there is no sample 7, but 400 to 499"):
+        parts[2].outcome(7)
+    with pytest.raises(ValueError, match="its samples need a store"):
+        next(bare.samples())
+    with pytest.raises(ValueError, match="there is no measure 'height'"):
+        bare.quantile("height", 0.5)

@@ -50,6 +50,11 @@ class AbstractDrawn(eqx.Module):
     sampler: eqx.AbstractVar[AbstractSampler]
     tally: eqx.AbstractVar[Tally]
 
+    @property
+    @abc.abstractmethod
+    def numbers(self) -> range:
+        """Of the samples that there are."""
+
     @abc.abstractmethod
     def quantile(self, name: str, p: Any) -> np.ndarray:
         """Quantiles of the finite values of a measure."""
@@ -98,16 +103,17 @@ class AbstractDrawn(eqx.Module):
             entries.append(WorstSample(number, study.labels[k], margin, values, dict(zip(study.names, x.tolist()))))
         return entries
 
+    def outcome(self, number: int) -> Any:
+        """What the model gives for a sample: to look at an example."""
+        if operator.index(number) not in self.numbers:
+            raise ValueError(f"there is no sample {number}, but {self.numbers.start} to {self.numbers.stop - 1}")
+        return self.study.outcome(jnp.asarray(self.drawn([number])[0]))
+
     def view(self, number: int, path: Any) -> pathlib.Path:
-        """Simulates sample `number` of all again, and writes a page that plays it, with the outlines of the nominal
-        mechanism: see [`mbsjax.view`][]."""
-        number = operator.index(number)
-        if not 0 <= number < self.tally.n:
-            raise ValueError(f"there is no sample {number}: there are {self.tally.n}")
-        own, nominal = (
-            [run for run in runs(self.study.outcome(jnp.asarray(x))) if isinstance(run, Motion | Solution)]
-            for x in (self.drawn([number])[0], self.study.nominal)
-        )
+        """Simulates a sample again, and writes a page that plays it, with the outlines of the nominal mechanism: see
+        [`mbsjax.view`][]."""
+        both = self.outcome(number), self.study.outcome(self.study.nominal)
+        own, nominal = ([run for run in runs(x) if isinstance(run, Motion | Solution)] for x in both)
         if not own:
             raise ValueError("a sample can be seen where the model of the study gives a Motion or a Solution")
         return view(own[0], variants=nominal[:1], title=f"Sample {number}").save(path)

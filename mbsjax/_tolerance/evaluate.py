@@ -1,6 +1,7 @@
 """A study at many points at once: values, classes and slopes, on all devices there are."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -68,16 +69,14 @@ class _Round(NamedTuple):
     statistics: Statistics | None = None
 
 
-def evaluated_in_chunks(
-    study: Study, points: Callable[[Array], Array], n: int, chunk: int, wanted: Sequence[int] | None = None
-) -> Iterator[Chunk]:
+def evaluated_in_chunks(study: Study, points: Callable[[Array], Array], n: int, chunk: int) -> Iterator[Chunk]:
     """Evaluates points number 0 ... n - 1 in chunks, one on each device at a time, and gives the chunks of this
     process.
 
     Each device runs the same programs over `chunk` points, however many devices there are, so that their number does
     not change a bit of the results. `points` gives the dimensions of a point from its number.
     """
-    for now in _one_ahead(_rounds(study, points, n, chunk, wanted, _all_devices())):
+    for now in _one_ahead(_rounds(study, points, n, chunk, None, _all_devices())):
         yield from _fetched(now, n, chunk)
 
 
@@ -86,7 +85,7 @@ def sampled_in_chunks(
     plan: AbstractSampler,
     n: int,
     chunk: int,
-    wanted: Sequence[int] | None = None,
+    wanted: Iterable[int] | None = None,
     *,
     scale: Scale | None = None,
     values: bool = True,
@@ -95,7 +94,8 @@ def sampled_in_chunks(
     without their values if these are not wanted.
 
     Statistics are taken about a `scale`. Where it is not given, the first chunk wanted must be the first of all, which
-    tells it. The devices go on with the next chunks while one looks at the last.
+    tells it. The devices go on with the next chunks while one looks at the last: numbers are asked for when it is
+    their turn.
     """
     rounds = _rounds(study, DrawnDimensions(study, plan), n, chunk, wanted, _all_devices())
     for now in _one_ahead(_with_statistics(rounds, study, plan, n, chunk, scale)):
@@ -122,19 +122,18 @@ def statistics_of(
     group, index = _groups(plan, [number], chunk, n), number * chunk + np.arange(chunk)
     whole = Evaluation(*(np.concatenate([x, np.repeat(x[-1:], chunk - len(x), 0)]) for x in found))
     x = _on_each(DrawnDimensions(study, plan), _placed(index, mesh), mesh)
-    like = jax.eval_shape(study, study.nominal)  # a store may keep them in other types
-    whole = Evaluation(*(_placed(np.asarray(x, t.dtype), mesh) for x, t in zip(whole, like)))
+    types = (x.dtype for x in study.at_nominal)  # a store may keep them in others
+    whole = Evaluation(*(_placed(np.asarray(x, dtype), mesh) for x, dtype in zip(whole, types)))
     frame, layout = frame_of(study, scale), layout_of(study, plan, chunk)
     own = chunk_statistics(_placed(group, mesh), x, whole, frame, layout=layout, mesh=mesh)
     return on_host(own, scale, number, chunk, found.sequence)
 
 
 def _rounds(
-    study: Study, points: Callable, n: int, chunk: int, wanted: Sequence[int] | None, mesh: Mesh
+    study: Study, points: Callable, n: int, chunk: int, wanted: Iterable[int] | None, mesh: Mesh
 ) -> Iterator[_Round]:
-    wanted = range(-(-n // chunk)) if wanted is None else wanted
-    for start in range(0, len(wanted), mesh.size):
-        numbers = list(wanted[start : start + mesh.size])
+    remaining = iter(range(-(-n // chunk)) if wanted is None else wanted)
+    while numbers := list(itertools.islice(remaining, mesh.size)):
         index = (np.array(_padded(numbers, mesh))[:, None] * chunk + np.arange(chunk)).reshape(-1)
         x = _on_each(points, _placed(index, mesh), mesh)
         yield _Round(numbers, x, _on_each(study, x, mesh))

@@ -4,7 +4,6 @@ import warnings
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 
 from .._programs.progress import bar
@@ -14,7 +13,7 @@ from .evaluate import CHUNK, joined, sampled_in_chunks, statistics_of
 from .sampler import AbstractSampler, counts, sampler
 from .statistics import Scale
 from .study import Evaluation, Study
-from .tally import Tally
+from .tally import Tally, known
 
 
 class Sample(AbstractDrawn):
@@ -26,7 +25,7 @@ class Sample(AbstractDrawn):
     - `tally`: the statistics, an [`mbsjax.Tally`][].
     - `first`: the number of the first sample among all, where these are a part of a campaign.
 
-    Rows are counted from 0; `worst` and `view` speak of numbers among all.
+    Rows are counted from 0; `worst`, `outcome` and `view` speak of numbers among all.
 
     !!! Example
 
@@ -48,6 +47,10 @@ class Sample(AbstractDrawn):
     first: int = eqx.field(static=True, default=0)
 
     @property
+    def numbers(self) -> range:
+        return range(self.first, self.first + len(self.kind))
+
+    @property
     def values(self) -> np.ndarray:
         return self.found.values
 
@@ -64,16 +67,12 @@ class Sample(AbstractDrawn):
         return self.values[:, self.study.slices[name]]
 
     def dimensions(self, index: Any) -> np.ndarray:
-        """The dimensions of samples, by their numbers: they are made anew, not stored."""
+        """The dimensions of samples, by their rows: they are made anew, not stored."""
         return self.drawn(self.first + np.atleast_1d(np.arange(len(self.kind))[index]))
-
-    def outcome(self, index: int) -> Any:
-        """What the model gives for sample number `index`: to look at an example."""
-        return self.study.outcome(jnp.asarray(self.dimensions(index)[0]))
 
     def quantile(self, name: str, p: Any) -> np.ndarray:
         """Quantiles of the finite values of a measure."""
-        x = self[name]
+        x = self[known(self.study, name)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # where no sample has a value, NaN
             return np.asarray(np.nanquantile(np.where(np.isfinite(x), x, np.nan), np.asarray(p, float), axis=0))
