@@ -27,7 +27,8 @@ def shared(store: str, samples: str, chunk: str) -> None:
     from mbsjax._tolerance.store import Store
 
     study = mbs.Study(lambda p: p, {"a": 2.0}, {"a": 0.3}, {"square": lambda p: p["a"] ** 2})
-    mbs.campaign(study, int(chunk), chunk=int(chunk), progress=False)  # compiled
+    for _ in range(2):  # what makes a chunk, and what reads it, are compiled
+        mbs.campaign(study, int(chunk), "memory://first", chunk=int(chunk), progress=False)
     made, write = [], Store.write
     Store.write = lambda *given: (made.append(given[1]), write(*given))
     print("ready", flush=True)

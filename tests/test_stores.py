@@ -126,7 +126,7 @@ def test_without_a_store_statistics_are_kept(study, calm):
     done = run(study)
     for name in ("mean", "std", "errors", "bins", "least", "classes"):
         np.testing.assert_array_equal(getattr(done.tally, name), getattr(calm.tally, name))
-    assert done.path is None and "Campaign" in repr(done)
+    assert done.path is None and repr(done).startswith("Campaign('no store', chunk=64")
     with pytest.raises(ValueError, match="statistics only"):
         done.sample()
 
@@ -346,7 +346,7 @@ def test_two_campaigns_on_one_store_share_the_work_and_outlive_each_other(tmp_pa
 
     first, second = map(end, start(tmp_path / "both"))
     assert first[1] == second[1]
-    assert min(first[0], second[0]) > count / 10
+    assert min(first[0], second[0]) > count / 5
     assert count <= first[0] + second[0] <= 1.05 * count
 
     killed, left = start(tmp_path / "killed")

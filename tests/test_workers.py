@@ -17,11 +17,30 @@ import mbsjax as mbs
 from mbsjax._cli import montecarlo as command
 from mbsjax._tolerance import workers
 
-from .test_files import FOUR_BAR
-
 
 CHUNK, COUNT = 64, 12
 N = CHUNK * (COUNT - 1) + 10
+CRANK = """
+[parameters]
+length = 2.0
+[bodies.crank]
+points.tip = ["length", 0]
+[joints.A]
+type = "revolute"
+body_a = "ground"
+body_b = "crank"
+[drive]
+A = "t"
+[kinematics]
+t1 = 1.0
+outputs = 3
+[measures]
+height = "crank.tip.y[-1]"
+[tolerances]
+length = 0.1
+[limits]
+height = [1.64, 1.72]
+"""
 SPAWN = multiprocessing.get_context("spawn")
 
 
@@ -212,14 +231,14 @@ def test_one_of_two_dask_workers_is_killed_in_the_middle(cluster, tmp_path):
 def test_the_command_has_workers(cluster, tmp_path, monkeypatch):
     """Processes of this machine, and those of a scheduler; the model comes from a file."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "four_bar.toml").write_text(FOUR_BAR)
+    (tmp_path / "crank.toml").write_text(CRANK)
     tables = {}
     for name, given in {
         "here": ["-o", "here"],
         "processes": ["-o", "processes", "--workers", "1"],
         "dask": ["--no-store", "--workers", cluster.scheduler_address],
     }.items():
-        words = ["four_bar.toml", "-n", "200", "--chunk", "64", *given]
+        words = ["crank.toml", "-n", "200", "--chunk", "64", *given]
         result = click.testing.CliRunner().invoke(command.montecarlo, words, catch_exceptions=False)
         assert result.exit_code == 0, result.output
         tables[name] = result.stdout.partition("wrote")[0]
@@ -234,7 +253,7 @@ def test_the_command_has_workers(cluster, tmp_path, monkeypatch):
         (["--workers", "tcp://127.0.0.1:9"], "no scheduler answers at tcp://127.0.0.1:9"),
         (["--workers", "nonsense"], "no scheduler answers at nonsense"),
         (["--until", "yield"], "'yield' is not NAME=ERROR"),
-        (["--until", "height=0.1"], "neither 'yield' nor a measure"),
+        (["--until", "weight=0.1"], "neither 'yield' nor a measure"),
         (["--no-store", "-o", "samples"], "--no-store keeps nothing"),
         (["-o", "nowhere://samples"], "Protocol not known"),
     ],
@@ -242,6 +261,6 @@ def test_the_command_has_workers(cluster, tmp_path, monkeypatch):
 def test_the_command_refuses_what_makes_no_sense(given, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "_SECONDS", 0.3)
-    (tmp_path / "four_bar.toml").write_text(FOUR_BAR)
-    result = click.testing.CliRunner().invoke(command.montecarlo, ["four_bar.toml", *given], env={"COLUMNS": "200"})
+    (tmp_path / "crank.toml").write_text(CRANK)
+    result = click.testing.CliRunner().invoke(command.montecarlo, ["crank.toml", *given], env={"COLUMNS": "200"})
     assert result.exit_code == 2 and words in result.output

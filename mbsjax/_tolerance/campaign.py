@@ -76,7 +76,7 @@ class Campaign(AbstractDrawn):
             yield k, self.store.read(k, None, min(self.chunk, n - k * self.chunk))
 
     def __repr__(self) -> str:
-        return brief(self, str(self.path), chunk=self.chunk, tally=self.tally)
+        return brief(self, "no store" if self.path is None else str(self.path), chunk=self.chunk, tally=self.tally)
 
 
 _WINDOW = 64  # how many chunks that came before their turn are remembered; others are read again
