@@ -39,7 +39,7 @@ class Store:
     def __init__(self, url: Any):
         if not isinstance(url, (str, os.PathLike)) or not os.fspath(url):
             raise ValueError(f"`store` must be a folder, or an address such as 's3://bucket/folder', got {url!r}")
-        fsspec = _needed("fsspec")
+        fsspec = needed("fsspec")
         self.url = os.fspath(url)
         self.files, self.root = fsspec.url_to_fs(self.url)
         self.local = isinstance(self.files, fsspec.get_filesystem_class("file"))
@@ -130,7 +130,7 @@ class Store:
 
     def write(self, k: int, names: tuple[str, ...], mark: str, seed: int, index: np.ndarray, found: Evaluation) -> None:
         """A chunk."""
-        arrow, parquet = _needed("pyarrow"), _needed("pyarrow.parquet")
+        arrow, parquet = needed("pyarrow"), needed("pyarrow.parquet")
         columns = [index.astype(np.int64), found.kind.astype(np.int8), found.sequence.astype(np.uint32)]
         columns += list(found.values.T)
         about = {"study": mark, "chunk": str(k), "seed": str(seed), "digest": _digest(columns)}
@@ -141,7 +141,7 @@ class Store:
 
     def read(self, k: int, mark: str | None, size: int) -> Evaluation:
         """The first samples of a chunk; raises where it is not what it should be."""
-        arrow, parquet = _needed("pyarrow"), _needed("pyarrow.parquet")
+        arrow, parquet = needed("pyarrow"), needed("pyarrow.parquet")
         table = parquet.read_table(arrow.BufferReader(self.get(chunk_file(k))))
         about = {key.decode(): value.decode() for key, value in (table.schema.metadata or {}).items()}
         columns = [column.to_numpy() for column in table.columns]
@@ -170,9 +170,10 @@ def _digest(columns: Any) -> str:
     return found.hexdigest()
 
 
-def _needed(module: str) -> Any:
+def needed(module: str) -> Any:
+    """A module of the extra `campaign`."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise ImportError(f'a store needs {package}: pip install "mbsjax[campaign]"') from error
+        raise ImportError(f'a campaign needs {package}: pip install "mbsjax[campaign]"') from error

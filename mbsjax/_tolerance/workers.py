@@ -3,8 +3,8 @@
 import concurrent.futures
 import dataclasses
 import functools
-import importlib
 import itertools
+import pickle
 import socket
 import time
 import traceback
@@ -17,7 +17,7 @@ import jax
 from .evaluate import Chunk, sampled_in_chunks
 from .sampler import AbstractSampler, sampler
 from .statistics import Scale, Statistics
-from .store import Store, chunk_file
+from .store import Store, chunk_file, needed
 from .study import Study
 
 
@@ -60,7 +60,7 @@ class Work:
             names = self.study.columns
             self.store.write(chunk.number, names, self.mark, self.seed, chunk.index, chunk.found)
 
-    def __reduce__(self) -> Any:  # the plan is made anew: keys of random numbers do not travel
+    def __reduce__(self) -> Any:  # without the plan, which is made anew: it is always the same bytes
         return Work, tuple(getattr(self, field.name) for field in dataclasses.fields(self))
 
 
@@ -97,7 +97,7 @@ def made_by(
     that does not make them wait for each other, so that workers may join; one that was lost is asked for again."""
     _check(executor)
     settings = {name: getattr(jax.config, name) for name in _SETTINGS}
-    packed = importlib.import_module("cloudpickle").dumps(work)
+    packed = needed("cloudpickle").dumps(work)
     numbers = iter(numbers)
     running: dict[Future, tuple[int, int, float]] = {}  # the number, how often it was lost, since when
     room, shortest, seen = 4, float("inf"), False
@@ -172,15 +172,14 @@ def _task(settings: dict[str, Any], packed: bytes, number: int, scale: Scale | N
 @functools.lru_cache(maxsize=4)
 def _unpacked(packed: bytes) -> Work:
     """Once in each worker, so that it compiles once."""
-    return importlib.import_module("cloudpickle").loads(packed)
+    return needed("cloudpickle").loads(packed)
 
 
 def _portable(error: Exception) -> Exception:
     """An error that can travel."""
-    pickle = importlib.import_module("cloudpickle")
     error.__cause__ = error.__context__ = error.__traceback__ = None
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}").with_traceback(None)
+        return RuntimeError(f"{type(error).__name__}: {error}")
     return error
