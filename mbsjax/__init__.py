@@ -165,7 +165,7 @@ from ._synthesis.task import Task as Task
 from ._synthesis.tradeoff import Front as Front, levels as levels, pareto as pareto
 from ._tolerance.allocation import Allocation as Allocation, allocate as allocate
 from ._tolerance.belief import Belief as Belief
-from ._tolerance.campaign import Campaign as Campaign, StoreWarning as StoreWarning, campaign as campaign
+from ._tolerance.campaign import Campaign as Campaign, campaign as campaign
 from ._tolerance.capability import Capability as Capability, Moments as Moments, capability as capability
 from ._tolerance.cost import Catalogue as Catalogue, Cost as Cost
 from ._tolerance.design_points import DesignPoint as DesignPoint, form as form
@@ -179,6 +179,7 @@ from ._tolerance.distribution.symmetric import (
     Uniform as Uniform,
 )
 from ._tolerance.distribution.zone import Position as Position, ProfileZone as ProfileZone
+from ._tolerance.drawn import WorstSample as WorstSample
 from ._tolerance.play.loaded import loaded_play as loaded_play
 from ._tolerance.play.parts import PlayParts as PlayParts, play_parts as play_parts
 from ._tolerance.play.study import play_study as play_study
@@ -191,11 +192,12 @@ from ._tolerance.reliability import (
     reliability as reliability,
 )
 from ._tolerance.report import Report as Report, tolerance as tolerance
-from ._tolerance.sample import Regression as Regression, Sample as Sample, monte_carlo as monte_carlo
+from ._tolerance.sample import Sample as Sample, monte_carlo as monte_carlo
 from ._tolerance.sobol import SobolIndices as SobolIndices, sobol_indices as sobol_indices
+from ._tolerance.store import StoreError as StoreError, StoreWarning as StoreWarning
 from ._tolerance.study import Study as Study
 from ._tolerance.summary import Summary as Summary
-from ._tolerance.tally import Tally as Tally
+from ._tolerance.tally import Convergence as Convergence, Regression as Regression, Tally as Tally
 from ._tolerance.taylor import (
     FirstOrder as FirstOrder,
     SecondOrder as SecondOrder,

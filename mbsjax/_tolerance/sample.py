@@ -1,37 +1,54 @@
 """Sampling: Monte Carlo, Latin hypercubes, Sobol sequences."""
 
 import warnings
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
 from .._programs.progress import bar
-from .._programs.reprs import brief, by_fields, has_numbers
-from .._programs.trees import lasting
-from .evaluate import CHUNK, evaluated_in_chunks, joined
+from .._programs.reprs import brief, has_numbers
+from .drawn import AbstractDrawn
+from .evaluate import CHUNK, joined, sampled_in_chunks, statistics_of
 from .sampler import AbstractSampler, counts, sampler
+from .statistics import Scale
 from .study import Evaluation, Study
-from .tally import Tally
+from .tally import Tally, known
 
 
-class Sample(eqx.Module):
+class Sample(AbstractDrawn):
     """Samples of a study.
 
     - `values`: one row for each sample, in the order of `study.columns`; NaN where there is none.
     - `kind`: the class of each, a number of [`mbsjax.CLASSES`][].
     - `sequence`: a number that stands for its sequence of contact events.
     - `tally`: the statistics, an [`mbsjax.Tally`][].
+    - `first`: the number of the first sample among all, where these are a part of a campaign.
+
+    Rows are counted from 0; `worst`, `outcome` and `view` speak of numbers among all.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> study = mbs.Study(lambda p: p, {"a": 2.0, "b": 1.0}, {"a": mbs.Uniform(1.0), "b": mbs.Uniform(0.1)},
+        ...                   {"area": lambda p: p["a"] * p["b"]}, limits={"area": (None, 3.0)})
+        >>> sample = mbs.monte_carlo(study, 4096)
+        >>> first, second = sample.worst(2)
+        >>> first.margin < second.margin < 0, first.dimensions["a"] * first.dimensions["b"] == sample["area"].max()
+        (True, True)
+        >>> float(sample.quantiles(0.5)["area"].round(1)), sample.regression("area").slopes.round(1).tolist()
+        (2.0, [1.0, 2.0])
     """
 
     study: Study
     sampler: AbstractSampler
-    found: Evaluation
     tally: Tally = eqx.field(static=True)
+    found: Evaluation
+    first: int = eqx.field(static=True, default=0)
+
+    @property
+    def numbers(self) -> range:
+        return range(self.first, self.first + len(self.kind))
 
     @property
     def values(self) -> np.ndarray:
@@ -50,40 +67,15 @@ class Sample(eqx.Module):
         return self.values[:, self.study.slices[name]]
 
     def dimensions(self, index: Any) -> np.ndarray:
-        """The dimensions of samples, by their numbers: they are made anew, not stored."""
-        numbers = np.atleast_1d(np.arange(len(self.kind))[index])
-        return np.asarray(_each(DrawnDimensions(self.study, self.sampler), jnp.asarray(numbers)))
-
-    def outcome(self, index: int) -> Any:
-        """What the model gives for sample number `index`: to look at an example."""
-        return self.study.outcome(jnp.asarray(self.dimensions(index)[0]))
+        """The dimensions of samples, by their rows: they are made anew, not stored."""
+        return self.drawn(self.first + np.atleast_1d(np.arange(len(self.kind))[index]))
 
     def quantile(self, name: str, p: Any) -> np.ndarray:
         """Quantiles of the finite values of a measure."""
-        x = self[name]
+        x = self[known(self.study, name)]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # where no sample has a value, NaN
-            return np.nanquantile(np.where(np.isfinite(x), x, np.nan), np.asarray(p, float), axis=0)
-
-    def regression(self, name: str) -> "Regression":
-        """Slopes of a measure in all dimensions, as the samples have it: where derivatives at the mean dimensions do
-        not tell the whole, or are not to be had. From the samples that go through the nominal sequence of contacts, or,
-        where these are too few, from all that have a value."""
-        y, d = self[name], len(self.study.names)
-        if y.ndim > 1:
-            raise ValueError(f"the measure {name!r} is a row of numbers, not one")
-        used = np.flatnonzero(np.isfinite(y) & (self.kind == 0))
-        if len(used) < 4 * d:
-            used = np.flatnonzero(np.isfinite(y))
-        if len(used) < 2 * d:
-            raise ValueError(f"{len(used)} samples with a value of {name!r} are too few for {d} dimensions")
-        x = self.dimensions(used) - np.asarray(self.study.mean)
-        X, y = np.c_[np.ones(len(used)), x], y[used]
-        slopes, *_ = np.linalg.lstsq(X, y, rcond=None)
-        left = y - X @ slopes
-        spread = np.linalg.pinv(X.T @ X) * (left @ left) / (len(used) - d - 1)
-        explained = 1 - left.var() / y.var() if y.var() > 0 else 1.0
-        return Regression(slopes[1:], np.sqrt(np.diag(spread))[1:], float(explained), len(used))
+            return np.asarray(np.nanquantile(np.where(np.isfinite(x), x, np.nan), np.asarray(p, float), axis=0))
 
     def passage(self, name: str) -> np.ndarray:
         """Along a stroke: the part of the samples that have left their limits, or stopped, up to each place."""
@@ -129,38 +121,21 @@ def monte_carlo(
     """
     n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
     plan = sampler(method, n, len(study.names), seed)
-    tally = Tally(study, plan.groups, method == "random")
-    parts = []
+    chunks = []
     with bar(n, progress) as shown:
-        for index, found in evaluated_in_chunks(study, DrawnDimensions(study, plan), n, chunk):
-            tally.add(index, plan.group(index), *found)
-            parts.append(found)
-            shown.update(len(index))
-    return Sample(study, plan, joined(parts), tally)
+        for done in sampled_in_chunks(study, plan, n, chunk):
+            chunks.append(done)
+            shown.update(len(done.index))
+    tally = Tally(study, plan, chunks[0].statistics.scale)
+    for done in chunks:
+        tally.merge(done.statistics)
+    return Sample(study, plan, tally, joined(chunks))
 
 
-class Regression(NamedTuple):
-    """Slopes of a measure from samples, their standard errors, the part of its variance that they explain, and how many
-    samples they come from."""
-
-    slopes: np.ndarray
-    errors: np.ndarray
-    explained: float
-    samples: int
-
-    __repr__ = by_fields
-
-
-class DrawnDimensions(eqx.Module):
-    """The dimensions of samples, by their numbers."""
-
-    study: Study
-    sampler: AbstractSampler
-
-    def __call__(self, index: Array) -> Array:
-        return self.study.dimensions(self.sampler.scores(index))
-
-
-@lasting
-def _each(f: Callable, index: Array) -> Array:
-    return jax.vmap(f)(index)
+def part_of(
+    study: Study, plan: AbstractSampler, scale: Scale, number: int, chunk: int, n: int, found: Evaluation
+) -> Sample:
+    """One chunk of a campaign, with its own statistics."""
+    tally = Tally(study, plan, scale)
+    tally.merge(statistics_of(study, plan, scale, number, chunk, n, found))
+    return Sample(study, plan, tally, found, number * chunk)

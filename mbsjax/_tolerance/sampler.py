@@ -33,6 +33,11 @@ class AbstractSampler(eqx.Module):
     @abc.abstractmethod
     def group(self, index: np.ndarray) -> np.ndarray: ...
 
+    @abc.abstractmethod
+    def runs(self, count: int) -> int:
+        """How many groups `count` samples in a row can be of, all of a group one after the other; 0 where the groups
+        take turns."""
+
     __repr__ = by_fields
 
 
@@ -52,6 +57,9 @@ class Random(AbstractSampler):
 
     def group(self, index: np.ndarray) -> np.ndarray:
         return index % self.groups
+
+    def runs(self, count: int) -> int:
+        return 0
 
 
 class Latin(AbstractSampler):
@@ -75,6 +83,9 @@ class Latin(AbstractSampler):
 
     def group(self, index: np.ndarray) -> np.ndarray:
         return index // self.size
+
+    def runs(self, count: int) -> int:
+        return _runs(count, self.size, self.groups)
 
 
 class Sobol(AbstractSampler):
@@ -100,6 +111,9 @@ class Sobol(AbstractSampler):
     def group(self, index: np.ndarray) -> np.ndarray:
         return index // self.size
 
+    def runs(self, count: int) -> int:
+        return _runs(count, self.size, self.groups)
+
 
 def sampler(method: str, n: int, d: int, seed: int) -> AbstractSampler:
     """A sampler of n samples in d dimensions."""
@@ -115,6 +129,11 @@ def sampler(method: str, n: int, d: int, seed: int) -> AbstractSampler:
     parts = [_digits(d, max(size - 1, 1).bit_length(), np.random.default_rng([seed, g])) for g in range(groups)]
     shift, directions = (jnp.asarray(np.stack(x)) for x in zip(*parts))
     return Sobol(shift, directions, size)
+
+
+def _runs(count: int, size: int, groups: int) -> int:
+    """Rounded to powers of two: programs depend on it."""
+    return min(1 << ((count + size - 2) // size).bit_length(), groups)
 
 
 def counts(**given: Any) -> list[int]:

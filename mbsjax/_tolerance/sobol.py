@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Bool
 
 from .._programs.reprs import by_fields
-from .evaluate import CHUNK, evaluated_in_chunks
+from .evaluate import CHUNK, evaluated_in_chunks, joined
 from .sampler import AbstractSampler, counts, sampler
 from .study import Study
 
@@ -76,8 +76,7 @@ def sobol_indices(study: Study, n: int, *, seed: int = 0, chunk: int = CHUNK) ->
         mask[list(numbers)] = True
     plan = sampler("sobol", n, 2 * d, seed)
     variants = _Variants(study, plan, jnp.asarray(masks))
-    parts = [found.values for _, found in evaluated_in_chunks(study, variants, n * wide, chunk)]
-    values = np.concatenate(parts).reshape(n, wide, -1)
+    values = joined(evaluated_in_chunks(study, variants, n * wide, chunk)).values.reshape(n, wide, -1)
     fine = np.all(np.isfinite(values), 1)
     sums = _sums(values, fine)
     within = np.stack([sums[plan.group(np.arange(n)) == g].sum(0) for g in range(plan.groups)])

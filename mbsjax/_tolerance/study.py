@@ -326,7 +326,7 @@ def _nominal(model: Callable, functions: tuple[Callable, ...], names: tuple[str,
     return without_unused(measured, choice.values)(choice.values)
 
 
-def _plain(x: np.ndarray) -> np.ndarray:
+def _plain(x: Any) -> Any:
     return x.flat[0] if x.ndim and np.all(x == x.flat[0]) else x
 
 

@@ -109,5 +109,4 @@ class _Scores(eqx.Module):
 def values_at(study: Study, u: np.ndarray, chunk: int) -> np.ndarray:
     """Values at given scores."""
     padded = np.concatenate([u, np.zeros((-len(u) % chunk, u.shape[1]))])
-    parts = [found for _, found in evaluated_in_chunks(study, _Scores(study, jnp.asarray(padded)), len(u), chunk)]
-    return joined(parts).values
+    return joined(evaluated_in_chunks(study, _Scores(study, jnp.asarray(padded)), len(u), chunk)).values
