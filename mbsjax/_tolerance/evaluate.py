@@ -11,6 +11,7 @@ import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
+from .._programs.purpose import values_only
 from .._programs.trees import lasting, without_unused
 from .sampler import AbstractSampler
 from .statistics import FIRST, Scale, Statistics, chunk_statistics, frame_of, layout_of, on_host, scale_of
@@ -121,7 +122,7 @@ def statistics_of(
     mesh = Mesh(np.array(jax.local_devices()[:1]), ("samples",))
     group, index = _groups(plan, [number], chunk, n), number * chunk + np.arange(chunk)
     whole = Evaluation(*(np.concatenate([x, np.repeat(x[-1:], chunk - len(x), 0)]) for x in found))
-    x = _on_each(DrawnDimensions(study, plan), _placed(index, mesh), mesh)
+    x = on_each(DrawnDimensions(study, plan), _placed(index, mesh), mesh)
     types = (x.dtype for x in study.at_nominal)  # a store may keep them in others
     whole = Evaluation(*(_placed(np.asarray(x, dtype), mesh) for x, dtype in zip(whole, types)))
     frame, layout = frame_of(study, scale), layout_of(study, plan, chunk)
@@ -135,8 +136,8 @@ def _rounds(
     remaining = iter(range(-(-n // chunk)) if wanted is None else wanted)
     while numbers := list(itertools.islice(remaining, mesh.size)):
         index = (np.array(_padded(numbers, mesh))[:, None] * chunk + np.arange(chunk)).reshape(-1)
-        x = _on_each(points, _placed(index, mesh), mesh)
-        yield _Round(numbers, x, _on_each(study, x, mesh))
+        x = on_each(points, _placed(index, mesh), mesh)
+        yield _Round(numbers, x, on_each(study, x, mesh))
 
 
 def _one_ahead(rounds: Iterator[_Round]) -> Iterator[_Round]:
@@ -209,12 +210,13 @@ def _placed(rows: np.ndarray, mesh: Mesh) -> Array:
 
 
 @eqx.filter_jit
-def _on_each(f: Any, rows: Array, mesh: Mesh) -> Any:
+def on_each(f: Any, rows: Array, mesh: Mesh) -> Any:
     """A function of one row, over all rows, those of each device by themselves."""
     numbers, structure = eqx.partition(f, eqx.is_array)
 
     def here(numbers: Any, rows: Array) -> Any:
-        return jax.vmap(without_unused(eqx.combine(numbers, structure), rows[0]))(rows)
+        with values_only():
+            return jax.vmap(without_unused(eqx.combine(numbers, structure), rows[0]))(rows)
 
     every = PartitionSpec("samples")
     split = jax.shard_map(here, mesh=mesh, in_specs=(PartitionSpec(), every), out_specs=every, check_vma=False)
