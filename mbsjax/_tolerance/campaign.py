@@ -307,9 +307,13 @@ def _together(course: _Course, executor: Executor | None, progress: bool) -> Non
     there = np.asarray(multihost_utils.broadcast_one_to_all(there), bool)
     missing = np.flatnonzero(~there).tolist()
     course.there = set(np.flatnonzero(there).tolist())
+    if course.until or not missing:
+        course.advance()
+        if course.done:
+            return
     step = 8 * jax.device_count() if course.until else max(len(missing), 1)
     with bar(work.n, progress and first, course.samples) as shown:
-        for at in range(0, max(len(missing), 1), step):
+        for at in range(0, len(missing), step):
             block = missing[at : at + step]
             for number, _ in made_here(work, block, _nominal_scale(work.study), lambda k: None):
                 shown.update(work.size(number) * jax.process_count())

@@ -25,7 +25,7 @@ Chunks = Generator[tuple[int, Statistics], None, None]
 
 _SETTINGS = ("jax_enable_x64", "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
 _TRIES = 4
-_WRITERS = 2
+_WRITERS = 4
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +83,7 @@ def made_here(work: Work, numbers: Iterable[int], scale: Scale | None, kept: Cal
 
         try:
             for chunk in work.chunks(numbers, scale):
-                written(2 * _WRITERS - 1)  # memory does not grow where writing is slower than making
+                written(_WRITERS - 1)  # memory does not grow where writing is slower than making
                 writing.add(pool.submit(keep, chunk))
                 yield chunk.number, chunk.statistics
         finally:
