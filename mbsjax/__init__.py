@@ -184,6 +184,7 @@ from ._tolerance.play.loaded import loaded_play as loaded_play
 from ._tolerance.play.parts import PlayParts as PlayParts, play_parts as play_parts
 from ._tolerance.play.study import play_study as play_study
 from ._tolerance.play.worst import WorstPlay as WorstPlay, worst_play as worst_play
+from ._tolerance.precision_loss import PrecisionLoss as PrecisionLoss, precision_loss as precision_loss
 from ._tolerance.reliability import (
     LimitReliability as LimitReliability,
     Rare as Rare,

@@ -16,7 +16,7 @@ from .._kinematics.track import AbstractPosition
 from .._model.mechanism import Mechanism
 from .._programs.batch import lane_by_lane
 from .._programs.custom_types import ByName, Laws, Number
-from .._programs.precision import as_float, is_concrete
+from .._programs.precision import TINY, as_float, is_concrete
 from .._programs.reprs import brief
 from .._programs.trees import frozen, once
 from .build import plant as make_plant
@@ -190,7 +190,7 @@ def _newton_step(now: _Balance) -> Array:
     """Newton's step, downhill where the energy is not convex, of limited length, and back to the constraints."""
     w, V = jnp.linalg.eigh(now.K)
     large = jnp.max(jnp.abs(w), initial=0.0)
-    weight = jnp.maximum(jnp.abs(w), 1e-6 * large + 1e-300)
+    weight = jnp.maximum(jnp.abs(w), 1e-6 * large + TINY())
     d = now.P @ (V @ ((V.T @ now.force) / weight))
     return d / jnp.maximum(1.0, jnp.max(jnp.abs(d), initial=0.0) / 0.3) - now.inverse @ now.residual
 
@@ -291,7 +291,7 @@ def _stiffness(now: _Balance) -> Array:
     """The eigenvalues of the stiffness, infinite for what the constraints hold."""
     m, n = now.C.shape
     held = jnp.linalg.matrix_rank(now.C, rtol=1e-9) if m else 0
-    w = jnp.linalg.eigvalsh(now.K + (jnp.eye(n) - now.P) * 1e6 * (jnp.max(jnp.abs(now.K), initial=0.0) + 1e-300))
+    w = jnp.linalg.eigvalsh(now.K + (jnp.eye(n) - now.P) * 1e6 * (jnp.max(jnp.abs(now.K), initial=0.0) + TINY()))
     return jnp.where(jnp.arange(n) < n - held, w, jnp.inf)
 
 
@@ -311,7 +311,7 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
     mode = _located(plant_, q0, first_mode(plant_, flags, q0))
     weight = jnp.sum(plant_.inertia.mass) * jnp.sqrt(jnp.sum(plant_.gravity**2)) * plant_.problem.system.size
     start, _, _ = _rest_forces(plant_, q0, jnp.zeros(n), mode, t_, driven)
-    size = jnp.max(jnp.abs(start), initial=0.0) + weight + 1e-300  # of the forces, to judge what is left
+    size = jnp.max(jnp.abs(start), initial=0.0) + weight + TINY()  # of the forces, to judge what is left
     begin = _Iterate(q0, mode, jnp.zeros((), int), ~closed, jnp.ones(()))
     step = lambda at: _iterate(plant_, at, t_, driven, size)
     end = jax.lax.while_loop(lambda at: ~at.done & (at.steps < max_steps), step, begin)

@@ -10,12 +10,13 @@ from jaxtyping import Array, Bool, Float
 
 from .._numerics.groups import pick
 from .._numerics.linalg import definite, general, product
+from .._programs.precision import ROUNDING, TINY, Threshold
 from .instant import Frame
 from .mode import Mode
 from .plant import Plant
 
 
-TOUCHING = 1e-8  # of the mechanism's size: contacts nearer than this take part in an impact elsewhere
+TOUCHING = Threshold(1e-8, 1e-5)  # of the mechanism's size: contacts nearer than this take part in an impact elsewhere
 
 
 class RestRule(NamedTuple):
@@ -139,7 +140,7 @@ def _chosen(G: Array, b: Array, chosen: Array) -> Array:
     """pi with G pi + b = 0 on the chosen ones, zero on the others."""
     both = chosen[:, None] & chosen[None]
     A = jnp.where(both, G, 0.0) + jnp.diag(jnp.where(chosen, 0.0, 1.0))
-    return definite(A, 1e-12)(jnp.where(chosen, -b, 0.0)[:, None])[:, 0]
+    return definite(A, ROUNDING())(jnp.where(chosen, -b, 0.0)[:, None])[:, 0]
 
 
 def _together(met: Collision, b: Array, struck: Array, slid: Array) -> Impulses:
@@ -168,12 +169,12 @@ def complementary(G: Float[Array, "c c"], b: Float[Array, " c"], taking_part: Bo
     """Which contacts make an impulse: pi >= 0, w = G pi + b >= 0, pi w = 0 (Murty's principal pivoting; all that is
     wrong is exchanged at first, and if that does not settle it, one after the other, which does)."""
     c = b.shape[0]
-    small = 1e-12 * (jnp.max(jnp.abs(b), initial=0.0) + 1e-300)
+    small = ROUNDING() * (jnp.max(jnp.abs(b), initial=0.0) + TINY())
 
     def wrong(chosen: Array) -> Array:
         pi = _chosen(G, b, chosen)
         w = _times(G, pi) + b
-        force = jnp.max(jnp.abs(pi), initial=0.0) * 1e-12
+        force = jnp.max(jnp.abs(pi), initial=0.0) * ROUNDING()
         return taking_part & jnp.where(chosen, pi < -force, w < -small)
 
     def exchange(state):
@@ -194,11 +195,11 @@ def _frictional(met: Collision, b: Array, taking_part: Array) -> tuple[Bool[Arra
     no more than friction can do, and slide on where friction is against it."""
     t, c = met.tangents, len(b)
     assert t is not None
-    small = 1e-12 * (jnp.max(jnp.abs(b), initial=0.0) + jnp.max(jnp.abs(t.rates), initial=0.0) + 1e-300)
+    small = ROUNDING() * (jnp.max(jnp.abs(b), initial=0.0) + jnp.max(jnp.abs(t.rates), initial=0.0) + TINY())
 
     def wrong(struck: Array, slid: Array) -> tuple[Array, Array, Array]:
         pi = _together(met, b, struck, slid)
-        size = 1e-12 * (jnp.max(jnp.abs(pi.normal)) + jnp.max(jnp.abs(pi.along)))
+        size = ROUNDING() * (jnp.max(jnp.abs(pi.normal)) + jnp.max(jnp.abs(pi.along)))
         gap = b + _times(met.G, pi.normal) + _times(t.G_n, pi.along)
         w = t.rates + _times(t.G_n.T, pi.normal) + _times(t.G, pi.along)
         changes = taking_part & jnp.where(struck, pi.normal < -size, gap < -small)
@@ -263,7 +264,7 @@ def impact(
             work, after = work + jnp.sum(pi.along * t.rates), after + across
             lost = lost + jnp.sum(pi.normal * across) + jnp.sum(pi.along * _times(t.G, pi.along)) / 2
         rests = elastic & ~(after >= rest_speed) & (k == 0)
-        gains = elastic & (work + lost > 1e-12 * jnp.abs(work))
+        gains = elastic & (work + lost > ROUNDING() * jnp.abs(work))
         still = jnp.where(jnp.any(rests), rests, gains)
         return Impact(struck, elastic & ~still, slid, pi, after), jnp.any(still), k + 1
 

@@ -7,16 +7,20 @@ from jaxtyping import Array
 
 from .._events.dips import dip_by_middle
 from .._events.locator import JUMP, Bracket, aim, narrowed
+from .._programs.precision import TINY, Threshold
 from .loop_state import Run, State, Trial
 from .reset import REST_NOISE
 
 
-_NOISE = 1e-11  # a guard nearer to zero has not left its surface,
+_NOISE = Threshold(1e-11, 1e-5)  # a guard nearer to zero has not left its surface,
 _FINE_NOISE = REST_NOISE  # nor has a gap of an open contact, or what it passes in the shortest time that can be told
-_BEYOND = 1e-7  # a friction that is further beyond its limit has given way
-_FOUND = 3e-14  # a guard nearer to zero is on it; a gap must be so near
-_SOON = 1e-14  # that it closes within this part of the time covered, and
-_DIGITS, _MET = 3e-17, 3e-15  # no nearer than numbers tell apart, no further than this: later events inherit the error
+_BEYOND = Threshold(1e-7, 1e-4)  # a friction that is further beyond its limit has given way
+_FOUND = Threshold(3e-14, 1e-6)  # a guard nearer to zero is on it; a gap must be so near
+_SOON = Threshold(1e-14, 1e-7)  # that it closes within this part of the time covered, and
+_DIGITS = Threshold(3e-17, 3e-8)  # no nearer than numbers tell apart,
+_MET = Threshold(3e-15, 1e-6)  # no further than this: later events inherit the error
+_SLOW = Threshold(1e-9, 1e-2)  # of the speed that counts as rest: nothing moves that is slower
+_SHORT = Threshold(1e-7, 1e-4)  # of the time covered: in a shorter step, no dip is looked for
 
 
 class GuardSigns(NamedTuple):
@@ -51,10 +55,10 @@ def signs_of(run: Run, s: State, trial: Trial) -> GuardSigns:
     table, size, g, g_mid = run.table, run.plant.problem.system.size, trial.g, trial.g_mid
     kept = trial.keep & ~s.done
     is_open = ~table.of_contacts(s.mode.active, True)
-    noise = jnp.full_like(g, _NOISE)
+    noise = jnp.full_like(g, _NOISE())
     if table.contacts:
-        fine = jnp.maximum(_FINE_NOISE, 8 * run.least * jnp.abs(s.speeds.rates) / size)
-        noise = jnp.where(table.is_gap & is_open, table.of_contacts(fine, _NOISE), noise)
+        fine = jnp.maximum(_FINE_NOISE(), 8 * run.least * jnp.abs(s.speeds.rates) / size)
+        noise = jnp.where(table.is_gap & is_open, table.of_contacts(fine, _NOISE()), noise)
     early = s.armed & (g_mid <= 0) & ~s.fresh
     late = (g <= 0) & (s.armed | (g_mid > noise)) & ~s.fresh
     unarmed = ~s.armed & ~s.fresh & (s.g > -100 * noise)  # one that is negative from the start does not count
@@ -62,18 +66,18 @@ def signs_of(run: Run, s: State, trial: Trial) -> GuardSigns:
     unarmed = unarmed & ((g_mid < low) | ((g < low) & (g_mid <= noise)))
     # at once: forces that pull, and contacts that approach where they begin
     exempt = table.of_contacts(s.exempt, False)
-    at_once = s.fresh & ((s.armed & (g <= 0) & ~exempt) | (table.is_release & (g < -_NOISE)))
+    at_once = s.fresh & ((s.armed & (g <= 0) & ~exempt) | (table.is_release & (g < -_NOISE())))
     if table.pairs:  # and what sticks with more than it can hold
-        at_once = at_once | (s.fresh & table.is_friction & (g < -_BEYOND))
+        at_once = at_once | (s.fresh & table.is_friction & (g < -_BEYOND()))
     sinks = jnp.zeros_like(s.fresh)
     if table.contacts:
         rates, onward = trial.now.gap_rates, trial.now.gap_rates_dot
-        touching = (jnp.abs(g) <= _NOISE) & table.is_gap & ~exempt & ~s.armed & is_open
-        slow = 1e-9 * jnp.maximum(run.rest.below(s.bounces.fastest), 1e-300)
+        touching = (jnp.abs(g) <= _NOISE()) & table.is_gap & ~exempt & ~s.armed & is_open
+        slow = _SLOW() * jnp.maximum(run.rest.below(s.bounces.fastest), TINY())
         falling = (rates < -slow) | ((rates <= slow) & (onward < 0))
         at_once = at_once | (s.fresh & touching & table.of_contacts(falling, False))
         # a contact that has opened and comes back before it has left its surface: let it be looked at anew
-        sunk = unarmed & table.is_gap & (jnp.abs(s.g) <= _NOISE) & ~exempt & is_open
+        sunk = unarmed & table.is_gap & (jnp.abs(s.g) <= _NOISE()) & ~exempt & is_open
         sinks = jnp.any(sunk & table.of_contacts(s.speeds.rates < -2 * slow, False), 0) & kept
     dip, h_dip = _dip(s, trial, size)
     was_early, was_late, long = (jnp.any(x, 0) & kept for x in (early, late, unarmed))
@@ -84,7 +88,7 @@ def signs_of(run: Run, s: State, trial: Trial) -> GuardSigns:
 def _dip(s: State, trial: Trial, size: Array) -> tuple[Array, Array]:
     """Whether a guard may have been below zero on the way, or the gap of a pair of elements that was never the closest;
     and where it was lowest."""
-    clear = ~s.mode.active[:, None] & (s.apart > _NOISE * size)
+    clear = ~s.mode.active[:, None] & (s.apart > _NOISE() * size)
     begin, middle, end, armed = (
         jnp.concatenate([x, y.reshape(-1, *s.t.shape)])
         for x, y in ((s.g, s.apart), (trial.g_mid, trial.apart_mid), (trial.g, trial.apart), (s.armed, clear))
@@ -107,22 +111,22 @@ def locate(run: Run, s: State, trial: Trial, signs: GuardSigns, closing: Any) ->
     high = (jnp.where(early, h / 2, h), jnp.where(early, g_mid, g))
     b = narrowed(begin, from_mid | not_yet, *low, crossing, *high)
     width, crossed = b.hi - b.lo, b.crossed
-    on_it, leaps = jnp.full_like(g, _FOUND), jnp.zeros_like(early)
+    on_it, leaps = jnp.full_like(g, _FOUND()), jnp.zeros_like(early)
     if closing is not None:
         size, (speed, onward) = run.plant.problem.system.size, closing
         # a gap that is deeper than bodies can come within the bracket was not closed there: chords lead nowhere
         depth = 2 * (speed + onward * width) * width / size
-        leaps = crossed & table.is_gap & (-b.g_hi > table.of_contacts(depth, jnp.inf) + JUMP)
+        leaps = crossed & table.is_gap & (-b.g_hi > table.of_contacts(depth, jnp.inf) + JUMP())
         leaps = jnp.any(crossed, 0) & jnp.all(~crossed | leaps, 0)
-        soon = jnp.clip(_SOON * run.span * jnp.abs(trial.now.gap_rates) / size, _DIGITS, _MET)
+        soon = jnp.clip(_SOON() * run.span * jnp.abs(trial.now.gap_rates) / size, _DIGITS(), _MET())
         is_open = ~table.of_contacts(s.mode.active, True)
-        on_it = jnp.where(table.is_gap & is_open, table.of_contacts(soon, _FOUND), on_it)
+        on_it = jnp.where(table.is_gap & is_open, table.of_contacts(soon, _FOUND()), on_it)
     arrived = (crossing & ~early | not_yet) & jnp.all(~crossed | (jnp.abs(g) <= on_it), 0)
     found = b.locating & trial.keep & ~s.done & ~signs.long & ((width <= run.least) | arrived)
     # nor does an event count that comes after a dip
-    dips = signs.dips & (h > 1e-7 * run.span) & (found | ~(crossing | locating))
+    dips = signs.dips & (h > _SHORT() * run.span) & (found | ~(crossing | locating))
     found &= ~dips
-    jump = found & (jnp.max(jnp.where(crossed, jnp.abs(g), 0.0), 0, initial=0.0) > JUMP)
+    jump = found & (jnp.max(jnp.where(crossed, jnp.abs(g), 0.0), 0, initial=0.0) > JUMP())
     return Located(b, not_yet, found & ~jump, jump, jump & crossing & ~early, dips, aim(b, s.tries, leaps))
 
 

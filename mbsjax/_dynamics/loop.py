@@ -21,6 +21,7 @@ from .._numerics.groups import lanes_behind, lanewise
 from .._numerics.record import Record
 from .._numerics.stepper import step
 from .._numerics.waiting import Work, in_turn, lanes_at_work
+from .._programs.precision import Threshold
 from .._programs.trees import tree_where
 from .guards import guards
 from .impact import RestRule
@@ -36,6 +37,7 @@ from .step_size import accepted, closing_speeds, reach_of, stride
 
 _TRIES = 96  # a step that has not come about after so many attempts will not
 _LOOKS = 16  # with friction, no step is longer than this part of the time covered
+_LEAST = Threshold(1e-12, 2e-6)  # of the time covered: no step is shorter
 _OFF = 1e-3  # a constraint further off than this, in radians or sizes, is lost
 
 
@@ -181,11 +183,11 @@ def _attempt(run: Run, s: State) -> tuple[State, RecordedStep, Array]:
     closing = closing_speeds(run.plant, run.reach, trial.now) if run.reach is not None else None
     located = locate(run, s, trial, signs, closing)
     active, (h, keep) = ~s.done, (trial.h, trial.keep)
-    stays = signs.long & (h <= 1e-12 * run.span)  # it does not leave its surface: it stays, or is met again
+    stays = signs.long & (h <= _LEAST() * run.span)  # it does not leave its surface: it stays, or is met again
     event = located.found | signs.due_now | stays
     paradox = None
     if trial.now.friction is not None:
-        paradox = active & ~trial.solved & (s.fresh | (h <= 1e-12 * run.span))
+        paradox = active & ~trial.solved & (s.fresh | (h <= _LEAST() * run.span))
         event = event & ~paradox
     searching = signs.crossing | s.bracket.locating
     plain = (keep & active & ~signs.long & ~located.dips & ~searching & ~s.fresh) | located.over
@@ -369,7 +371,7 @@ def _worst(trial: Trial) -> Array:
 
 def _ended(run: Run, s: State, new: State, trial: Trial, paradox: Array | None) -> Array:
     """The code of the result: zero, as long as nothing ended it early."""
-    small = ~s.done & ~trial.keep & (trial.h <= 1e-12 * run.span)
+    small = ~s.done & ~trial.keep & (trial.h <= _LEAST() * run.span)
     reasons = {
         "max_events_reached": new.events > run.options.max_events,
         "locked": small & ~trial.sound & (trial.off >= _OFF),

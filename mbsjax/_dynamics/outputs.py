@@ -17,6 +17,7 @@ from .reset import friction_event, owners, slides_otherwise
 from .rubbing import friction_of
 from .solution import Stats
 from .start import Start
+from .state import OFF
 
 
 @once
@@ -46,7 +47,7 @@ def outputs(plant: Plant, found: Trajectory, recording: Recording, ts: Array, be
     log = _log(plant, found, modes, recording, options)
     code = result_of(recording.code)
     stopped = jnp.where(recording.code > 0, found.t[count], jnp.inf)
-    for fine, name in ((begin.clear, "overlapping"), (begin.off < 1e-6, "not_assembled")):
+    for fine, name in ((begin.clear, "overlapping"), (begin.off < OFF(), "not_assembled")):
         code = RESULTS.where(fine, code, getattr(RESULTS, name))
         stopped = jnp.where(fine, stopped, found.t[0])
     stats = Stats(recording.taken, recording.rejected, recording.events, recording.paradox)

@@ -10,6 +10,7 @@ from .._events.guards import GAP, PER_CONTACT, RELEASE, contact_of, is_end, kind
 from .._events.kinds import number
 from .._events.places import Places
 from .._numerics.groups import lanewise
+from .._programs.precision import Threshold
 from .._programs.trees import tree_where
 from .friction import decided
 from .impact import Collision, Impact, Impulses, RestRule, collision, impact, impulses, struck_velocity
@@ -18,11 +19,11 @@ from .mode import Mode
 from .plant import Plant
 
 
-REST_NOISE = 1e-13  # in parts of the mechanism's size: a gap that is less has not left its surface,
+REST_NOISE = Threshold(1e-13, 1e-6)  # in parts of the mechanism's size: a gap that is less has not left its surface,
 _HOP = 16  # times that: bounces that are less high are not resolved; their series is summed
 _SERIES = 0.01  # of the time covered: bouncing that would last longer is no series
-_SLOW = 1e-6  # of the speed that its energies could give: a pair that stops is not faster
-_STILL = 1e-9  # of the speeds before an impact: contacts that part more slowly stay together
+_SLOW = Threshold(1e-6, 1e-4)  # of the speed that its energies could give: a pair that stops is not faster
+_STILL = Threshold(1e-9, 1e-5)  # of the speeds before an impact: contacts that part more slowly stay together
 
 
 class Reset(NamedTuple):
@@ -117,7 +118,7 @@ def _hit(
     hits = part & ~held & ((met.rates < 0) | (mine & meets))  # one that rests on its surface is formed
     rest_speed = rest.below(jnp.maximum(fastest, approach))
     hit = impact(met, plant.restitution, part, hits & (plant.restitution > 0), rest_speed, plant.poisson)
-    still = _STILL * jnp.max(jnp.abs(met.rates)) + rest_speed  # what parts more slowly stays: the contacts hold it
+    still = _STILL() * jnp.max(jnp.abs(met.rates)) + rest_speed  # what parts more slowly stays: the contacts hold it
     closed = hits & ~hit.elastic & (hit.rates <= still)
     kept = mode.active & (~part | (hit.rates <= still)) & ~(mine & shifts)
     return hit, jnp.where(rigid, closed | kept, mode.active), closed
@@ -180,7 +181,7 @@ def reset_lanes(
         # the acceleration is known on the elements that the step began with
         mine = mine & (began.places.e1 == there[0].e1) & (began.places.e2 == there[0].e2)
         acceleration = jnp.sum(jnp.where(mine, now.gap_rates_dot, 0.0), 0)
-        hop = _HOP * REST_NOISE * plant.problem.system.size
+        hop = _HOP * REST_NOISE() * plant.problem.system.size
         rest = rest._replace(speed=jnp.maximum(rest.speed, jnp.sqrt(2 * jnp.maximum(-acceleration, 0.0) * hop)))
     rest = RestRule(*(jnp.broadcast_to(x, t.shape) for x in rest))
     made = lanewise(reset, lanes)(plant, now.frame, now.v, mode, there, guard, rest, bounces.fastest)
@@ -209,7 +210,7 @@ def _with_friction(plant: Plant, now: Instant, t: Array, mode: Mode, made: Reset
     c, r = len(plant.laws), mode.slide.shape[0]
     fired = np.arange(r).reshape(-1, *(1,) * t.ndim) == guard - PER_CONTACT * c
     assert now.sliding is not None
-    slow = jnp.abs(now.sliding.speed) <= _SLOW * now.sliding.fast(now.scale)
+    slow = jnp.abs(now.sliding.speed) <= _SLOW() * now.sliding.fast(now.scale)
     # at its limit is what slid, or stood there, and what has just reached it; not what has just stopped
     slid = plant.closed(mode) & (mode.slide != 0)
     slide = decide_friction(

@@ -19,7 +19,7 @@ from .._model.loosened import loosened
 from .._model.mechanism import Mechanism
 from .._numerics.stepper import Chord
 from .._programs.custom_types import Laws, Number, Numbers
-from .._programs.precision import as_float, is_concrete, numpy_of
+from .._programs.precision import Threshold, as_float, is_concrete, numpy_of
 from .._programs.purpose import asked_for_values_only
 from .._programs.trees import frozen, lasting
 from .build import plant as make_plant
@@ -35,7 +35,8 @@ from .start import Start, check_state, start
 from .state import State, active_contacts, check_size, state
 
 
-_REST = 2e-5  # of the fastest impact so far: bodies that part more slowly stay together, unless a speed is given
+_FINEST = Threshold(0.0, 1e-5)  # no tolerance of a step is finer: rounding would refuse all steps
+_REST = Threshold(2e-5, 1e-3)  # of the fastest impact so far: what parts more slowly stays, unless a speed is given
 
 
 def simulate(
@@ -74,10 +75,10 @@ def simulate(
     - `solver`: any solver of diffrax that estimates its error; `diffrax.Tsit5()` by default. `diffrax.Dopri8()` for
         tight tolerances, `diffrax.Kvaerno5()` for stiff compliant contacts.
     - `rtol`, `atol`: tolerances of a step, relative, and absolute in parts of the mechanism's size; for velocities,
-        of that size in the time covered.
+        of that size in the time covered; 1e-5 at least in single precision.
     - `rest_speed`: bodies that part more slowly than this after an impact stay together (3.6.1-4); by default, more
-        slowly than 2e-5 of the fastest impact so far. Where they would go on bouncing, the infinitely many impacts that
-        are left are summed up: the contact closes at the time at which their series ends.
+        slowly than 2e-5 of the fastest impact so far, in single precision 1e-3. Where they would go on bouncing, the
+        infinitely many impacts that are left are summed up: the contact closes when their series ends.
     - `impacts`: bodies that touch when one of them is hit take part in that impact, `"together"`: each contact keeps
         Newton's law, and three balls in a row are hit as one. `"in turn"`, each impact is over before it is handed on,
         as if there were a hair's breadth between them: the last ball of the row flies off. Real bodies are in between.
@@ -108,7 +109,7 @@ def simulate(
     state0 = state(mech, drive=drive, throw=throw) if state0 is None else state0
     check_size(mech, state0, "make it with mbsjax.state of this mechanism: joints with play are free in it")
     plant = _laid_out(mech, drive, triggers, restitution)
-    t1 = as_float(t1, "the end of a simulation")
+    t1, (rtol, atol) = as_float(t1, "the end of a simulation"), _attainable(rtol=rtol, atol=atol)
     ts = _output_times(ts, state0.t, t1)
     options = _options(plant, solver, rtol, atol, max_steps, max_events, progress_meter, painleve)
     limits = _limits(rtol, atol, rest_speed, impacts)
@@ -160,13 +161,21 @@ def _options(
     return Options(chosen, int(max_steps), int(max_events), watching, meter, painleve == "impact")
 
 
+def _attainable(**tolerances: Any) -> list[Any]:
+    """Tolerances that steps can keep in the precision in use: finer ones are raised."""
+    return [
+        max(x, _FINEST()) if isinstance(x, float) else jnp.maximum(as_float(x, f"`{name}`"), _FINEST())
+        for name, x in tolerances.items()
+    ]
+
+
 def _limits(rtol: Any, atol: Any, rest_speed: Any, impacts: str) -> Array:
     """The numbers that `run` asks for."""
-    share = _REST if rest_speed is None else 0.0
+    share = _REST() if rest_speed is None else 0.0
     given = (("rtol", rtol), ("atol", atol), ("rest_speed", 0.0 if rest_speed is None else rest_speed))
     if impacts not in ("together", "in turn"):
         raise ValueError(f'`impacts` must be "together" or "in turn", got {impacts!r}')
-    near = TOUCHING if impacts == "together" else 0.0
+    near = TOUCHING() if impacts == "together" else 0.0
     limits = [*(as_float(x, f"`{name}`") for name, x in given), share, near]
     return jnp.asarray(numpy_of(*limits).stack(limits))
 

@@ -16,7 +16,7 @@ from .instant import Frame
 from .mode import Mode
 from .plant import Plant
 from .reset import decide_friction
-from .state import State, first_mode
+from .state import OFF, State, first_mode
 from .step_size import weights
 
 
@@ -93,7 +93,7 @@ def check_state(mech: Mechanism, plant: Plant, state0: State, begin: Start) -> N
     frame, rate = begin.given, begin.rate
     v_d, rows, columns = (np.asarray(x) for x in _measures(plant, state0.t))
     off = np.abs(np.asarray(frame.residual)) / rows
-    if off.size and off.max() > 1e-6:
+    if off.size and off.max() > OFF():
         raise ValueError(
             f"the positions of the state are off the constraints by {off.max():.3g} (in radians, or parts of the "
             "mechanism's size): make the state with mbsjax.state(mech, ..., drive=...)"
@@ -101,9 +101,9 @@ def check_state(mech: Mechanism, plant: Plant, state0: State, begin: Start) -> N
     speeds = np.abs(np.asarray(state0.v)) / columns
     scale = max(float(speeds.max(initial=0.0)), float(np.abs(np.asarray(rate) / rows).max(initial=0.0)), 1e-300)
     driven = np.array(plant.problem.columns, dtype=int)
-    miss = np.abs(np.asarray(rate) / rows).max(initial=0.0) / scale
+    miss = float(np.abs(np.asarray(rate) / rows).max(initial=0.0)) / scale
     apart = np.abs(np.asarray(state0.v)[driven] - v_d).max(initial=0.0)
-    if miss > 1e-6 or apart > 1e-6 * max(float(np.abs(v_d).max(initial=0.0)), scale):
+    if miss > OFF() or apart > OFF() * max(float(np.abs(v_d).max(initial=0.0)), scale):
         raise ValueError(
             f"the velocities of the state do not go together with the constraints and drivers: they miss them by "
             f"{max(miss, apart):.3g}; make the state with mbsjax.state(mech, ..., drive=...)"

@@ -21,12 +21,15 @@ from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import pick
 from .._numerics.linalg import saddle
 from .._programs.custom_types import ByName, Laws, Number
-from .._programs.precision import as_float, is_concrete
+from .._programs.precision import TINY, Threshold, as_float, is_concrete
 from .._programs.reprs import by_fields
 from .._programs.trees import frozen, once
 from .build import plant as make_plant
 from .mode import Mode
 from .plant import Plant
+
+
+OFF = Threshold(1e-6, 1e-4)  # in radians, parts of the mechanism's size, or of its speeds: a state further off is wrong
 
 
 class State(eqx.Module):
@@ -121,7 +124,7 @@ def state_of(
         given = numbers or {}
         numbers = _without({name: jnp.zeros_like(x) for name, x in lying.items()}, given) | given
     v, off = _velocity(plant, mech, q, t, mode, numbers)
-    if looking and not float(off) < 1e-6:
+    if looking and not float(off) < OFF():
         raise ValueError(
             f"the velocities {dict(velocities) if isinstance(velocities, Mapping) else 'given'} do not go together "
             f"with the constraints: they miss them by {float(off):.3g}"
@@ -228,5 +231,5 @@ def _velocity(
     x, _ = saddle(M, J, idle)(-(D * (frame.M[u][:, driven] @ v_d))[:, None], (aim / size)[:, None])
     off = jnp.max(jnp.abs(J @ x[:, 0] - aim / size), initial=0.0)
     speeds = jnp.concatenate([aim / size, v_d / sizes[driven]])
-    scale = jnp.maximum(jnp.max(jnp.abs(speeds), initial=0.0), 1e-300)
+    scale = jnp.maximum(jnp.max(jnp.abs(speeds), initial=0.0), TINY())
     return plant.spread(pick(x[:, 0], np.arange(len(u))) * D, v_d), off / scale

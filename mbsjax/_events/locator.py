@@ -10,8 +10,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from .._programs.precision import Threshold
 
-JUMP = 1e-6  # a guard that changes its sign by more than this in no time did not pass through zero
+
+JUMP = Threshold(1e-6, 1e-3)  # a guard that changes its sign by more than this in no time did not pass through zero
 _CHORDS = 8  # attempts after which every other one halves the bracket
 _ASIDE = 1e-3  # of the bracket: no attempt is nearer to its ends, so that it closes from both sides
 

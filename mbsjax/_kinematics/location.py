@@ -8,6 +8,7 @@ from .._events.dips import dip_by_rates
 from .._events.kinds import number
 from .._events.locator import JUMP, aim, first, narrowed, no_bracket
 from .._numerics.groups import wide
+from .._programs.precision import TINY, Threshold
 from .._programs.trees import tree_where
 from .continuation_state import EventRow, Run, State, Watch
 from .drive import Problem
@@ -17,7 +18,7 @@ from .reset import Reset, reset_lanes
 
 
 _STRIDE = 0.1  # the longest step where contacts are watched, in radians, or parts of the mechanism's size
-_TOUCHING = 1e-10  # a guard that begins on its surface counts as passed when it is this far beyond
+_TOUCHING = Threshold(1e-10, 1e-5)  # a guard that begins on its surface counts as passed when it is this far beyond
 _FALL = 10.0  # a body that drops covers this much, in radians or sizes, in a time as long as the motion
 _SHORT = 1e-5  # of the time covered: in a shorter step, no dip is looked for
 
@@ -49,14 +50,14 @@ def watched(run: Run, s: State, w: Watch, now: Problem, y: Array, v: Array, done
 
     known = (w.g, w.rate, w.mode, w.near, w.apart, w.clear)
     g, rate, mode, near, apart, clear = jax.lax.cond(jnp.any(done), look, lambda: known)
-    armed = w.armed | (g > _TOUCHING)
-    shifted = g + jnp.where(w.armed, 0.0, _TOUCHING)
+    armed = w.armed | (g > _TOUCHING())
+    shifted = g + jnp.where(w.armed, 0.0, _TOUCHING())
     passed = jnp.any((w.g > 0) & (shifted <= 0) & ~s.fresh, 0) & done
     dip, where = dip_by_rates(w.g, w.rate, shifted, rate, s.h)
     dips = jnp.any(dip, 0) & done & ~passed & ~s.fresh & (s.h > _SHORT * run.span)
     lowest = jnp.min(jnp.where(dip, where, 1.0), 0) * s.h
     fine = done & ~passed & ~dips
-    g = g + jnp.where(armed, 0.0, _TOUCHING)
+    g = g + jnp.where(armed, 0.0, _TOUCHING())
     mode = mode._replace(held=w.mode.held)
     locating, zero = w.bracket.locating, jnp.zeros_like(s.h)
     b = w.bracket._replace(g_lo=jnp.where(locating, w.bracket.g_lo, w.g))
@@ -74,7 +75,7 @@ def _clear(run: Run, q: Array, v: Array, g: Array) -> Array:
     X = system.poses(q)
     V = jnp.sum(wide(system.layout.paths, run.table.lanes) * (system.twists(q, X) * v)[:, None], 2)
     room = jnp.maximum(run.table.gaps(g) * system.size, run.finest)
-    return jnp.min(room / jnp.maximum(system.gap_rate_bounds(system.planes(X), V, run.around), 1e-300), 0)
+    return jnp.min(room / jnp.maximum(system.gap_rate_bounds(system.planes(X), V, run.around), TINY()), 0)
 
 
 def accepted_watch(w: Watch, h: Array) -> Watch:
@@ -113,7 +114,7 @@ def _reset(run: Run, s: State, w: Watch, due: Array, given_up: Array) -> tuple[S
     """The state after the events that are due, and where nothing goes on from there."""
     crossed, guard = w.bracket.crossed, first(w.bracket)
     value = jnp.take_along_axis(w.bracket.g_hi, guard[None], 0)[0]
-    made = due & (given_up | (value > -JUMP))
+    made = due & (given_up | (value > -JUMP()))
     jump = due & ~made  # of a guard, to be stepped over
     now, fall = run.problem.with_mode(w.mode), _FALL / run.span
     after: Reset = reset_lanes(now, w.near, s.t.ndim, s.q, s.t, s.v, guard, given_up, fall)

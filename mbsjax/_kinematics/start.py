@@ -11,12 +11,14 @@ from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import ClosestPair
 from .._model.profile.profile import Profile, sampled
 from .._numerics.groups import SE2, AbstractPose
+from .._programs.precision import Threshold
 from .._programs.trees import once
 from .contacts import AbstractContactGeometry
 from .system import System
 
 
 _DENSE = 8  # times as many points as tell the shape of a profile
+_OVERLAP = Threshold(1e-8, 1e-5)  # of the size of the mechanism: bodies that overlap by more do so from the start
 _DEEP = 2e-3  # of the size of the profiles: points that are less deep are left to the common normal, which is exact
 
 
@@ -53,7 +55,7 @@ def check_start(mech: Mechanism, near: ClosestPair, poses: SE2) -> None:
             _check_pair(
                 contact, (a, b), [(int(e[k]), float(s[k])) for e, s in ((near.e1, near.s1), (near.e2, near.s2))]
             )
-        if not worst and -0.05 * size < gap < -1e-8 * size:
+        if not worst and -0.05 * size < gap < -_OVERLAP() * size:
             place = a(float(near.e1[k] + near.s1[k])).position
             worst, where = -gap, np.asarray(place)
         if worst and abs(worst + gap) < 0.1 * worst:
@@ -71,7 +73,7 @@ def overlapping(near: ClosestPair, size: Float[Array, ""], held: Bool[Array, " c
     """Whether the bodies of a contact overlap that is not held closed: what `check_start` would say of a little
     overlap, also where nobody can look."""
     gap = near.gap / size
-    return jnp.any(~held & (gap < -1e-8) & (gap > -0.05))
+    return jnp.any(~held & (gap < -_OVERLAP()) & (gap > -0.05))
 
 
 def _check_clearance(contact: Clearance, gap: float) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._programs.custom_types import ByName, Given, Number, Numbers
-from .._programs.precision import as_float, is_concrete, known, numpy_of
+from .._programs.precision import AGREEING, as_float, is_concrete, known, numpy_of
 from .._programs.reprs import brief, unless_zero
 from .joint.joint import check_name
 from .profile.profile import Profile
@@ -115,7 +115,7 @@ def _inertia(given: Any, name: str) -> Float[Array, "3 3"]:
     if J.shape != (3, 3):
         raise ValueError(f"the inertia of body {name!r} must be 1, 3 or 6 numbers or a 3x3 tensor, got {given!r}")
     if isinstance(J, np.ndarray):
-        small = 1e-9 * (1e-300 + float(np.abs(J).max()))
+        small = AGREEING() * (1e-300 + float(np.abs(J).max()))
         if float(np.abs(J - J.T).max()) > small:
             raise ValueError(f"the inertia tensor of body {name!r} is not symmetric")
         a, b, c = (float(x) for x in np.linalg.eigvalsh(J))

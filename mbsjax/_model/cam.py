@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 
 from .._programs.custom_types import Numbers
 from .._programs.deprecated import renamed_arguments, warn_renamed
-from .._programs.precision import as_float, is_concrete
+from .._programs.precision import AGREEING, as_float, is_concrete
 from .._programs.reprs import by_fields
 from .._programs.trees import once
 from ..frames import PlanarFrame
@@ -299,7 +299,7 @@ def _warnings(cam: Cam, limit: float):
     size = max(float(jnp.max(jnp.abs(after))), float(jnp.max(jnp.abs(before))))
     steps = jnp.abs(after - before)
     scale = max(float(abs(s.height) / s.angle) for s in cam.program.segments)
-    if float(steps.max()) > 1e-9 * max(size, scale):
+    if float(steps.max()) > AGREEING() * max(size, scale):
         k = int(jnp.argmax(steps))
         theta, jump = cam.program.starts[k], float(after[k] - before[k])
         yield CamWarning("velocity", float(theta), jump, f"the velocity jumps by {jump:.6g} per rad {where(theta)}")

@@ -60,7 +60,7 @@ def step(
         tableau: Any = solver.tableau
         moves = jnp.zeros((tableau.num_stages, *y.shape))
         moves = moves if f is None else moves.at[0].set(h * f)
-        points = _runge_kutta_points(type(solver), f is not None, middle)
+        points = _runge_kutta_points(type(solver), f is not None, middle, y.dtype)
     else:
         field = lambda t, y, args: evaluate(args[0], t, y, args[1])[1]
         make = lambda *each: _solver_step(solver, field, *each, scan_kind=scan_kind)
@@ -116,9 +116,10 @@ def _combined(weights: Array, moves: Array) -> Array:
 
 
 @functools.cache
-def _runge_kutta_points(solver: Any, known: bool, middle: bool) -> _Points:
+def _runge_kutta_points(solver: Any, known: bool, middle: bool, precision: Any) -> _Points:
     """The stages of an explicit Runge-Kutta method, the first perhaps known; then the end and, if asked for, the
-    middle, both looked at before and after they are put back on the constraints."""
+    middle, both looked at before and after they are put back on the constraints. Each `precision` has its own: JAX
+    keeps what it has made of an array of NumPy."""
     tableau = solver.tableau
     assert isinstance(tableau, diffrax.ButcherTableau)
     n = tableau.num_stages

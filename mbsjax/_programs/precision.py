@@ -1,7 +1,7 @@
 """One door through which every number of a mechanism enters."""
 
 import warnings
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,22 @@ from jaxtyping import Array
 
 
 _warned = False
+
+
+class Threshold(NamedTuple):
+    """A number that tells noise from what is meant: in double precision, and in single precision."""
+
+    double: float
+    single: float
+
+    def __call__(self) -> float:
+        """That of the precision in use."""
+        return self.double if jnp.result_type(float) == jnp.float64 else self.single
+
+
+ROUNDING = Threshold(1e-12, 1e-6)  # of numbers that were computed: what differs by less is the same
+TINY = Threshold(1e-300, 1e-30)  # more than nothing: to divide by
+AGREEING = Threshold(1e-9, 1e-5)  # of numbers that were given: what differs by less was meant to be the same
 
 
 def as_float(x: Any, what: str) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..._numerics.groups import SE2, pick
+from ..._programs.precision import Threshold
 from ..._programs.trees import frozen, once
 from .base import Place, right_of, tangent
 from .outline import Outline
@@ -21,9 +22,10 @@ from .outline import Outline
 
 _STEPS = 5  # of Newton's method on a curve, from a neighboring place
 _STRIDE = 0.15  # of a curve's coordinate, the longest step
-_SLACK = 1e-9  # a place counts as on its element if its coordinate is outside [0, 1] by less
+_SLACK = Threshold(1e-9, 1e-5)  # a place counts as on its element if its coordinate is outside [0, 1] by less
 _DEEP = 0.02  # of the size of the profiles: elements that overlap by more, and were never apart, lie behind each other
-_OVERLAP = 1e-9  # of the size of the profiles: elements that overlap by less touch
+_OVERLAP = Threshold(1e-9, 1e-5)  # of the size of the profiles: elements that overlap by less touch
+_MISSED = Threshold(1e-7, 1e-5)  # of the distances: places that miss a common normal by less are its ends
 
 
 class CommonNormal(NamedTuple):
@@ -120,14 +122,14 @@ def closest_pair(
     gap = frozen(found.gap)
     good = pick(A.has_extent, e1) & pick(B.has_extent, e2) & jnp.isfinite(gap) & common
     good &= bent > 0  # else it is the longest normal in its neighborhood
-    ranges = [(s >= -_SLACK) & (s <= 1 + _SLACK) for s in (found.s1, found.s2)]
+    ranges = [(s >= -_SLACK()) & (s <= 1 + _SLACK()) for s in (found.s1, found.s2)]
     on_both = ranges[0] & ranges[1]
     beyond = good & ~on_both
     for shape, e, s, inside in ((A, e1, found.s1, ranges[0]), (B, e2, found.s2, ranges[1])):
         beyond &= inside | (gap <= -shape.least_overlap_beyond(e, s))
     if not anywhere:
         good &= on_both
-    outside = (good | plain) & (gap > -_OVERLAP * size)
+    outside = (good | plain) & (gap > -_OVERLAP() * size)
     if skip is not None and radius is not None:
         assert at is not None
         off = at - frozen(skip)[:, None]
@@ -173,7 +175,7 @@ def _is_common(a: Place, b: Place, X: SE2, gap: Array, size: Array) -> Array:
     p, n = X.apply(b.position), X.rotate(b.normal)
     off, turned = p - a.position - gap * a.normal, n + a.normal
     size = size + jnp.abs(gap) + jnp.sum(jnp.abs(p)) + jnp.sum(jnp.abs(a.position))
-    return (jnp.sum(jnp.abs(off)) <= 1e-7 * size) & (jnp.sum(jnp.abs(turned)) <= 1e-6)
+    return (jnp.sum(jnp.abs(off)) <= _MISSED() * size) & (jnp.sum(jnp.abs(turned)) <= 10 * _MISSED())
 
 
 def element_pairs(

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Number, Numbers
-from ..._programs.precision import as_float, is_concrete, known, numpy_of
+from ..._programs.precision import AGREEING, ROUNDING, as_float, is_concrete, known, numpy_of
 from ...frames import check_length
 from .base import AbstractPlain, Row, point_of, positive
 
@@ -103,7 +103,7 @@ class Arc(AbstractPlain):
         self.start = as_float(start, "the start of an arc")
         self.turn = positive(turn, "the turn of an arc")
         self.concave = concave
-        if is_concrete(self.turn) and float(self.turn) > 2 * jnp.pi * (1 + 1e-12):
+        if is_concrete(self.turn) and float(self.turn) > 2 * jnp.pi * (1 + ROUNDING()):
             raise ValueError(f"an arc cannot turn by more than a full turn, got {float(self.turn):.6g}")
 
     @staticmethod
@@ -131,7 +131,7 @@ class Arc(AbstractPlain):
             r = known(positive(radius, "the radius of an arc"))
             xp, chord = numpy_of(a, b, r), b - a
             half = xp.sqrt(xp.sum(chord * chord)) / 2
-            if is_concrete(r, half) and float(half) > float(r) * (1 + 1e-12):
+            if is_concrete(r, half) and float(half) > float(r) * (1 + ROUNDING()):
                 raise ValueError(
                     f"no arc of radius {float(r):.6g} runs from {a.tolist()} to {b.tolist()}, which are "
                     f"{2 * float(half):.6g} apart"
@@ -145,7 +145,7 @@ class Arc(AbstractPlain):
             given = r if radius is None else known(positive(radius, "the radius of an arc"))
             if is_concrete(r, other, given):
                 worst = max(abs(float(x) - float(given)) for x in (r, other))
-                if worst > 1e-9 * float(given):
+                if worst > AGREEING() * float(given):
                     raise ValueError(
                         f"the ends of an arc about {c.tolist()} are {float(r):.9g} and {float(other):.9g} from its "
                         f"center, and its radius is {float(given):.9g}"

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..._programs.custom_types import Numbers
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.precision import AGREEING, ROUNDING, as_float, is_concrete
 from ..._programs.reprs import by_fields
 from ..._programs.trees import once
 from .base import positive
@@ -249,16 +249,16 @@ class Program(eqx.Module):
         for k, segment in enumerate(self.segments):
             if not segment.dwells:
                 ends = [float(segment.law(x)) for x in (0.0, 1.0)]
-                if not np.allclose(ends, (0.0, 1.0), atol=1e-12):
+                if not np.allclose(ends, (0.0, 1.0), atol=ROUNDING()):
                     raise ValueError(f"the law of segment {k} of a program must go from 0 to 1, got {ends}")
         missing = 2 * np.pi - sum(float(s.angle) for s in self.segments)
-        if abs(missing) > 1e-9:
+        if abs(missing) > AGREEING():
             raise ValueError(
                 f"the segments of a program {'fall short of' if missing > 0 else 'exceed'} a full turn by "
                 f"{abs(missing):.6g} rad ({abs(np.rad2deg(missing)):.6g} deg)"
             )
         heights = [float(s.height) for s in self.segments]
-        if abs(sum(heights)) > 1e-9 * max(map(abs, heights)):
+        if abs(sum(heights)) > AGREEING() * max(map(abs, heights)):
             raise ValueError(f"the lift of a program does not return to its start: it ends {sum(heights):+.6g} away")
 
     @property

@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..._numerics.groups import pick
+from ..._programs.precision import AGREEING
 from .base import AbstractCurve, AbstractElement, AbstractPlain, Place, Row, place_on, right_of, tangent
 
 
-SMOOTH = 1e-9  # a corner that turns less has no extent
+SMOOTH = AGREEING  # a corner that turns less has no extent
 _STEEP = 10.0  # elements are prolonged beyond a hollow corner by this many times the overlap
 
 
@@ -157,7 +158,7 @@ class Outline(eqx.Module):
         if not any(self.corners):
             return jnp.where(point, 0.0, jnp.inf)
         long = jnp.where(self.is_line(e), length, jnp.abs(radius * turn))
-        hollow = jnp.asarray(self.corners) & (self.table[4] < -SMOOTH)
+        hollow = jnp.asarray(self.corners) & (self.table[4] < -SMOOTH())
         # no chain begins or ends with a corner of its own
         goes_on = jnp.where(s > 1, pick(hollow, (e + 1) % n), pick(hollow, (e - 1) % n)) & (long > 0)
         far = jnp.maximum(s - 1, -s) * long
@@ -179,7 +180,7 @@ class Outline(eqx.Module):
         if n == 1 or found.all():
             return jnp.ones(n, bool)
         row, corner = (jnp.asarray(x).at[e].get(mode="promise_in_bounds") for x in (found, over_corner))
-        return row | ((corner > 0) & (self.table[4] >= -SMOOTH)[jnp.maximum(corner - 1, 0)])
+        return row | ((corner > 0) & (self.table[4] >= -SMOOTH())[jnp.maximum(corner - 1, 0)])
 
 
 def _flag_of(flags: tuple[bool, ...], e: Any) -> Any:
@@ -239,7 +240,7 @@ def outline(
             turn = on.angle - end.angle
             turn = turn - 2 * jnp.pi * jax.lax.stop_gradient(jnp.round(turn / (2 * jnp.pi)))
             row = Row(end.position[0], end.position[1], zero, end.angle, turn, zero)
-            slots.append(_Slot(row, False, -1, 0, turn > SMOOTH, True))
+            slots.append(_Slot(row, False, -1, 0, turn > SMOOTH(), True))
     if ends:
         last, first = elements[-1](1.0), elements[0](0.0)
         for end, start in ((last, last.angle), (first, first.angle - jnp.pi)):

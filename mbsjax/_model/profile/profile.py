@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Matrix4
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.precision import Threshold, as_float, is_concrete
 from ..._programs.trees import once
 from ...frames import PlanarFrame, at
 from .base import AbstractCurve, AbstractElement, AbstractPlain, Place
@@ -20,6 +20,7 @@ from .elements import Arc, Circle, Line, Point
 from .outline import Outline, outline
 
 
+_LEAST = Threshold(0.0, 1e-5)  # of the size: no tolerance is finer
 _ROWS = 256
 
 
@@ -92,7 +93,7 @@ class Profile(eqx.Module):
         tips = ends and not closed and not isinstance(chain[0], Point) and not isinstance(chain[-1], Point)
         profile = Profile(chain, _frame(frame), closed, tuple(not x for x in rounded), tips)
         if is_concrete(chain):
-            _check(profile, hole, tolerance)
+            _check(profile, hole, max(tolerance, _LEAST()))
         return profile
 
     @property

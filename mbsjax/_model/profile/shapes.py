@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Number, Numbers
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.precision import AGREEING, as_float, is_concrete
 from .base import AbstractElement, point_of, positive
 from .curves import Spline
 from .elements import Arc, Circle, Line
@@ -194,7 +194,12 @@ def from_table(points: Any, *, closed: bool = True, hole: bool = False, frame: A
         raise ValueError(f"a table of points needs two columns, x and y, got shape {xy.shape}")
     if len(xy) > MOST_POINTS:
         raise ValueError(f"a table of points must not have more than {MOST_POINTS} of them, got {len(xy)}")
-    if closed and len(xy) > 1 and is_concrete(xy) and bool(jnp.all(jnp.abs(xy[0] - xy[-1]) <= 1e-9 * jnp.ptp(xy, 0))):
+    if (
+        closed
+        and len(xy) > 1
+        and is_concrete(xy)
+        and bool(jnp.all(jnp.abs(xy[0] - xy[-1]) <= AGREEING() * jnp.ptp(xy, 0)))
+    ):
         xy = xy[:-1]
     return Profile.chain([Spline.through(xy, closed=closed)], closed=closed, hole=hole, frame=frame)
 
