@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from .._programs.trees import tree_where
-from .record import packed, unpacked
 
 
 _FEWEST = {"cpu": 512}  # lanes that keep a device busy,
@@ -35,29 +34,27 @@ def in_turn(work: Work, every: Any, table: Any, results: Any) -> tuple[Any, Any]
     attempts and not the largest. `every` is what the lanes bring, `table` what attempts write to, `results` has a place
     for the result of each lane: all of them have all lanes on the last axis."""
     n = jax.tree_util.tree_leaves(every)[0].shape[-1]
-    width, queue = lanes_at_work(n), Queue.first(lanes_at_work(n))
-    waiting, places = packed(every, 1), packed(results, 1)  # two arrays of each: few copies are cheaper than many
-    own = lambda mine: jax.lax.optimization_barrier(unpacked(mine, every, (width,), 1))
 
     def turn(carry):
-        queue, mine, state, table, places = carry
-        attempt = work.attempt(own(mine))
+        queue, mine, state, table, results = carry
+        attempt = work.attempt(mine)
         state, table = jax.lax.while_loop(
             lambda carry: queue.goes_on(n, carry[0].done),
             lambda carry: attempt(*carry, queue.lane),
             (state, table),
         )
-        places, done = queue.put(places, state.done, packed(work.result(state), 1)), state.done
+        results, done = queue.put(results, state.done, work.result(state)), state.done
         queue = queue.filled(n, done)
-        mine = tree_where(done, queue.taken(waiting), mine)
-        new = work.begin(own(mine))
+        mine = tree_where(done, queue.taken(every), mine)
+        new = work.begin(mine)
         new = new._replace(done=new.done | (queue.lane >= n))
-        return queue, mine, tree_where(done, new, state), table, places
+        return queue, mine, tree_where(done, new, state), table, results
 
-    mine = queue.taken(waiting)
-    carry = queue, mine, work.begin(own(mine)), table, places
-    *_, table, places = jax.lax.while_loop(lambda carry: jnp.any(carry[0].lane < n), turn, carry)
-    return table, unpacked(places, results, (n,), 1)
+    queue = Queue.first(lanes_at_work(n))
+    mine = queue.taken(every)
+    carry = queue, mine, work.begin(mine), table, results
+    *_, table, results = jax.lax.while_loop(lambda carry: jnp.any(carry[0].lane < n), turn, carry)
+    return table, results
 
 
 class Queue(NamedTuple):
@@ -81,12 +78,13 @@ class Queue(NamedTuple):
         new = jnp.where(new < n, new, n + jnp.arange(done.shape[0]))
         return Queue(jnp.where(done, new, self.lane), jnp.minimum(self.next + jnp.sum(done), n))
 
-    def taken(self, every: tuple[Array, ...]) -> tuple[Array, ...]:
+    def taken(self, every: Any) -> Any:
         """Of all lanes, those at work."""
-        return tuple(x.at[:, self.lane].get(mode="clip") for x in every)
+        return jax.tree_util.tree_map(lambda x: x.at[..., self.lane].get(mode="clip"), every)
 
-    def put(self, every: tuple[Array, ...], done: Bool[Array, " w"], found: tuple[Array, ...]) -> tuple[Array, ...]:
+    def put(self, every: Any, done: Bool[Array, " w"], found: Any) -> Any:
         """All lanes, with what was found in those that are done."""
-        n = every[0].shape[1]
+        n = jax.tree_util.tree_leaves(every)[0].shape[-1]
         at = jnp.where(done, self.lane, n + jnp.arange(done.shape[0]))
-        return tuple(x.at[:, at].set(y, mode="drop", unique_indices=True) for x, y in zip(every, found))
+        write = lambda x, y: x.at[..., at].set(y, mode="drop", unique_indices=True)
+        return jax.tree_util.tree_map(write, every, found)
