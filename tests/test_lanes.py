@@ -53,8 +53,8 @@ def test_each_waits_for_its_turn_and_time_follows_the_mean(n, width, monkeypatch
     total, results, turns = counted(numbers, seeds, width, monkeypatch)
     np.testing.assert_array_equal(total, numbers * seeds)  # as many attempts as due, in the place that is its own
     np.testing.assert_array_equal(results, 10 * seeds)
-    behind = n // 2 // width * numbers.mean()  # when the slow one begins
-    assert turns <= 1.3 * max(n * numbers.mean() / width, behind + 600) + numbers.max() / 2
+    busy = width - -(-width // 16) + 1  # as long as others wait; then no longer than the slowest (Graham's bound)
+    assert turns <= numbers.sum() / busy + numbers.max()
     rounds = sum(numbers[i : i + width].max() for i in range(0, n, width))
     assert turns < rounds
 
@@ -101,13 +101,15 @@ def test_the_lane_that_works_at_a_variant_does_not_change_a_bit_of_it(monkeypatc
     jax.tree_util.tree_map(lambda x, y: np.testing.assert_array_equal(y, x[order]), found, others)
     jax.tree_util.tree_map(np.testing.assert_array_equal, found, at_once)
     *_, events, stats, stopped, fine = at_once
-    assert not fine[7] and np.isfinite(stopped[7]) and 30 < np.sum(fine) < n
-    assert np.all(stats.events[~fine] > 12)
-    assert len(set(np.asarray(stats.events).tolist())) > 5 and np.ptp(np.asarray(stats.steps + stats.rejected)) > 50
+    assert not fine[7]
+    np.testing.assert_array_equal(fine, stats.events <= 12)
+    np.testing.assert_array_equal(np.isinf(stopped), fine)
+    attempts = np.asarray(stats.steps + stats.rejected)
+    assert attempts.max() > 2 * attempts.mean()  # some wait for long
     fall = np.sqrt(2 * (np.asarray(p["h"]) - 0.1) / 9.81)
     hits = fall < np.asarray(p["end"])
     np.testing.assert_allclose(events.t[hits, 0], fall[hits], rtol=1e-9)
-    assert np.all(np.isinf(np.asarray(events.t[~hits, 0]))) and 5 < hits.sum() < n
+    np.testing.assert_array_equal(np.isfinite(events.t[:, 0]), hits)
 
 
 @pytest.mark.slow

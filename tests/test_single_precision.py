@@ -39,16 +39,20 @@ def told(log: mbs.Log) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("f", "span"), [(bouncing_follower, TWO_TURNS), (lambda: lost_contact(SPRUNG), 4 * np.pi)])
-def test_events_are_those_of_double_precision(f, span):
+@pytest.mark.parametrize(
+    ("f", "span", "share"),
+    # the cam's follower comes to rest by ever lower bounces, whose end is known less well than the others
+    [(bouncing_follower, TWO_TURNS, 2e-6), (lambda: lost_contact(SPRUNG), 4 * np.pi, 1e-5)],
+)
+def test_events_are_those_of_double_precision(f, span, share):
     double, single = in_both(f)
     assert bool(single.result == mbs.RESULTS.successful)
     (kinds, times), (found, at) = told(double.events), told(single.events)
     assert found.tolist() == kinds.tolist() and len(kinds) >= 6
-    np.testing.assert_allclose(at, times, rtol=0, atol=2e-5 * span)
+    np.testing.assert_allclose(at, times, rtol=0, atol=share * span)
     assert int(single.stats.rejected) < int(double.stats.rejected)  # events are not searched for beyond their digits
     size = float(double.plant.problem.system.size)
-    np.testing.assert_allclose(single.q[-1], double.q[-1], rtol=1e-5, atol=2e-5 * size)
+    np.testing.assert_allclose(single.q[-1], double.q[-1], rtol=0, atol=2e-6 * size)
 
 
 def test_a_ball_that_falls():
@@ -59,7 +63,7 @@ def test_a_ball_that_falls():
     falls = np.sqrt(2 / 9.81)
     flights = falls * np.cumsum([1.0, 1.0])  # the first flight after an impact takes 2 * 0.5 of the fall
     assert sol.events.t.dtype == jnp.float32
-    np.testing.assert_allclose(np.asarray(sol.events.t)[:2], flights, atol=2e-6)
+    np.testing.assert_allclose(np.asarray(sol.events.t)[:2], flights, rtol=0, atol=5e-7)
     assert np.all(np.asarray(sol.events.kind)[:2] == IMPACT)
 
 
@@ -85,8 +89,9 @@ def test_samples_that_single_precision_cannot_hold_change_class():
     loss = mbs.precision_loss(study, 64)
     x = mbs.monte_carlo(study, 64).dimensions(slice(None))[:, 0]
     beyond = 3.4e38 * x > float(np.finfo(np.float32).max)
-    assert loss.changed == beyond.sum() and 0 < loss.changed < 64
-    assert 0 < loss.largest["large"] < 1e-6 * 3.4e38
+    assert 0 < loss.changed == beyond.sum() < 64
+    single = (np.float32(3.4e38) * x[~beyond].astype(np.float32)).astype(float)
+    np.testing.assert_allclose(loss.largest["large"], np.abs(single - 3.4e38 * x[~beyond]).max(), rtol=1e-9)
 
 
 def test_a_study_in_single_precision_is_refused():

@@ -123,9 +123,9 @@ def test_regression_is_least_squares(sample):
         errors = np.sqrt(np.diag(np.linalg.inv(X.T @ X)) * (left @ left) / (len(y) - 3))
         found = sample.regression(name)
         assert found.samples == used.sum()
-        np.testing.assert_allclose(found.slopes, slopes[1:], rtol=1e-7, atol=1e-9)
-        np.testing.assert_allclose(found.errors, errors[1:], rtol=1e-7)
-        np.testing.assert_allclose(found.explained, 1 - left.var() / y.var(), rtol=1e-7)
+        np.testing.assert_allclose(found.slopes, slopes[1:], rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(found.errors, errors[1:], rtol=1e-10)
+        np.testing.assert_allclose(found.explained, 1 - left.var() / y.var(), rtol=1e-12)
     with pytest.raises(ValueError, match="the measure 'row' is a row of numbers"):
         sample.regression("row")
     with pytest.raises(ValueError, match="there is no measure 'height'; there are far, gaps, free, row"):
@@ -186,9 +186,9 @@ def test_of_many_chunks_some_points_of_convergence_are_kept(study):
 def test_one_chunk_or_many(study):
     one, many = (mbs.monte_carlo(study, 1500, chunk=chunk).tally for chunk in (1500, 60))
     for a, b in zip(one.moments, many.moments):
-        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
     for a, b in zip(one.errors, many.errors):
-        np.testing.assert_allclose(a, b, rtol=1e-7)
+        np.testing.assert_allclose(a, b, rtol=1e-11)
     limited = [0, 1, 3]  # without limits, the origin counts, which is that of the first chunk
     np.testing.assert_array_equal(one.numbers[limited], many.numbers[limited])
     np.testing.assert_array_equal(one.bad, many.bad)
