@@ -135,15 +135,15 @@ def test_check_prints_what_the_tutorial_says(tmp_path, monkeypatch):
     assert done.exit_code == 0 and done.output.strip() == told[2].strip()
 
 
-def _public(module: str = "__init__") -> set[str]:
-    tree = ast.parse((ROOT / "mbsjax" / f"{module}.py").read_text())
+def _public(module: str = "__init__.pyi") -> set[str]:
+    tree = ast.parse((ROOT / "mbsjax" / module).read_text())
     names = {x.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for x in node.names if x.asname}
     return {name for name in names if not name.startswith("_")}
 
 
 def test_no_public_name_is_missing_from_the_reference():
     listed = [x for p in (DOCS / "api").glob("*.md") for x in re.findall(r"^::: mbsjax\.(\w+)$", p.read_text(), re.M)]
-    assert not _public().symmetric_difference(listed), "the names of mbsjax/__init__.py and of docs/api differ"
+    assert not _public().symmetric_difference(listed), "the names of mbsjax/__init__.pyi and of docs/api differ"
     assert len(listed) == len(set(listed)), "a name stands twice in docs/api"
 
 
@@ -185,7 +185,7 @@ def test_pages_build_without_a_warning_and_fetch_nothing(site):
 
 def test_every_public_name_has_a_place_with_words(site):
     text = "".join(p.read_text() for p in (site / "api").glob("*.html"))
-    for name in _public() | {f"plots.{name}" for name in _public("plots")}:
+    for name in _public() | {f"plots.{name}" for name in _public("plots.py")}:
         heading = re.search(rf'id="mbsjax\.{re.escape(name)}"(.*?)(?=<h[234] |\Z)', text, re.S)
         assert heading is not None, name
         words = re.sub(r"<[^>]+>", " ", heading[1].split('class="doc doc-contents', 1)[-1])

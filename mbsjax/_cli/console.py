@@ -37,6 +37,19 @@ def safe(command: Callable) -> Callable:
     return run
 
 
+def computes(command: Callable) -> Callable:
+    """A command that needs JAX, which is made ready for it first."""
+
+    @functools.wraps(command)
+    def run(*given: Any, **more: Any) -> None:
+        from .._programs.prepare import prepare
+
+        prepare(**(click.get_current_context().find_root().obj))
+        command(*given, **more)
+
+    return safe(run)
+
+
 def _complain(error: Any, code: int) -> None:
     ERR.print("error:", style="bold red", end=" ")
     ERR.print(str(error), markup=False, soft_wrap=True)

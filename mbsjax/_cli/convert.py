@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import safe, wrote
+from .console import computes, wrote
 from .load import from_dyn, load_model
 from .options import new_file
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.option("--profile", metavar="BODY.PROFILE", help="The profile to take out of a model file.")
 @click.option("--hole", is_flag=True, help="Whether a drawing is the boundary of a hole.")
 @click.option("--overwrite", is_flag=True, help="Whether the target may exist.")
-@safe
+@computes
 def convert(source: pathlib.Path, target: pathlib.Path, profile: str | None, hole: bool, overwrite: bool) -> None:
     """From one kind of file to another: model files (.toml) and those of ACDMC (.dyn), either way; a profile of a
     model file to a drawing (.dxf) or a table of points (.csv), and back to a model file.

@@ -4,7 +4,7 @@ import pathlib
 
 import click
 
-from .console import OUT, cell, safe, show, working
+from .console import OUT, cell, computes, show, working
 from .load import load_model
 from .options import changes_option, file_argument
 
@@ -12,7 +12,7 @@ from .options import changes_option, file_argument
 @click.command()
 @file_argument
 @changes_option
-@safe
+@computes
 def info(file: pathlib.Path, changes: tuple[str, ...]) -> None:
     """What a mechanism is made of: bodies, joints, loops, freedom, redundant equations.
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from .analysis import FORMAT, analyze
-from .console import safe
+from .console import computes
 from .options import changes_option, file_argument, output_options
 
 
@@ -15,7 +15,7 @@ from .options import changes_option, file_argument, output_options
 @changes_option
 @output_options
 @FORMAT
-@safe
+@computes
 def kinematics(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str) -> None:
     """How a driven mechanism moves: a table, pictures and a page to play it.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def load_model(file: pathlib.Path, changes: tuple[str, ...] = ()) -> "Model":
     """A model file; a .DYN file by way of what it would be as one."""
-    from .._files.model import load, loads
+    from .. import load, loads
 
     if file.suffix.lower() == ".dyn":
         model = loads(from_dyn(file), source=str(file))

@@ -6,7 +6,6 @@ Each of its commands is a file of its own beside this one. A new one is written 
 
 import click
 
-from .._programs.prepare import prepare
 from .check import check
 from .convert import convert
 from .examples import examples
@@ -39,7 +38,8 @@ COMMANDS = (
 @click.version_option(package_name="mbsjax")
 @click.option("--cache", metavar="FOLDER", help="Where compiled programs are kept; by default ~/.cache/mbsjax.")
 @click.option("--no-cache", is_flag=True, help="Keep no compiled programs.")
-def main(cache: str | None, no_cache: bool) -> None:
+@click.pass_context
+def main(context: click.Context, cache: str | None, no_cache: bool) -> None:
     """Mechanisms with contact joints: how they move, what their tolerances do, which dimensions do better.
 
     \b
@@ -49,7 +49,7 @@ def main(cache: str | None, no_cache: bool) -> None:
       mbsjax kinematics four_bar.toml
       mbsjax view four_bar.toml
     """
-    prepare(cache, not no_cache)
+    context.obj = {"cache": cache, "keep": not no_cache}  # what `computes` prepares
 
 
 for command in COMMANDS:

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from .console import safe, show, working, wrote
+from .console import computes, show, working, wrote
 from .load import load_model
 from .options import SEED, changes_option, file_argument
 
@@ -31,7 +31,7 @@ _SECONDS = 10  # to find a scheduler
 @click.option("--no-store", is_flag=True, help="Keep no samples, statistics only.")
 @click.option("--resume", is_flag=True, help="Go on with the samples of a store that exists.")
 @click.option("--workers", metavar="N|ADDRESS", help="So many processes, or those of a Dask scheduler.")
-@safe
+@computes
 def montecarlo(
     file: pathlib.Path,
     changes: tuple,

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .console import OUT, safe, show, working, wrote
+from .console import OUT, computes, show, working, wrote
 from .load import load_model
 from .options import changes_option, file_argument, output_options, results_folder
 
@@ -17,7 +17,7 @@ from .options import changes_option, file_argument, output_options, results_fold
 @output_options
 @click.option("--starts", "-n", type=click.IntRange(1), help="How many searches; by default what the file says.")
 @click.option("--seed", type=click.IntRange(0), help="Of the starts.")
-@safe
+@computes
 def synthesize(
     file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, starts: int | None, seed: int | None
 ) -> None:

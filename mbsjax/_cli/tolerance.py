@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .console import safe, show, working, wrote
+from .console import computes, show, working, wrote
 from .load import load_model
 from .options import SEED, changes_option, file_argument, output_options, results_folder
 
@@ -22,7 +22,7 @@ from .options import SEED, changes_option, file_argument, output_options, result
 @click.option("--worst/--no-worst", default=True, show_default=True, help="Look for the exact worst case.")
 @click.option("--target", type=click.FloatRange(0.0, min_open=True), help="A Cpk, or a yield below 1.  [default: 1.33]")
 @click.option("--what-if", type=click.Path(path_type=pathlib.Path), metavar="FILE", help="Other tolerances and limits.")
-@safe
+@computes
 def tolerance(
     file: pathlib.Path,
     changes: tuple,

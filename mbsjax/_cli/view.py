@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from .analysis import page_of, run_analysis
-from .console import safe, wrote
+from .console import computes, wrote
 from .load import load_model
 from .options import changes_option, file_argument, new_file
 
@@ -18,7 +18,7 @@ from .options import changes_option, file_argument, new_file
 @click.option("--output", "-o", type=click.Path(path_type=pathlib.Path), metavar="FILE", help="The page to write.")
 @click.option("--overwrite", is_flag=True, help="Whether the page may exist.")
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
-@safe
+@computes
 def view(file: pathlib.Path, changes: tuple, of: str | None, output: Any, overwrite: bool, show: bool) -> None:
     """One page to play a motion or a simulation, that needs nothing else.
 

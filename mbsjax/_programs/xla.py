@@ -3,8 +3,6 @@
 import os
 from typing import Any
 
-import jax
-
 
 _flags = os.environ.get("XLA_FLAGS", "")
 
@@ -21,6 +19,8 @@ def quick_compile_options(level: int) -> dict[str, Any]:
     most take far longer to compile than to run."""
     if "xla_backend_optimization_level" in _flags:
         return {}
+    import jax  # here: the flags above are set when the package is imported, which is done without JAX
+
     options: dict[str, Any] = {"xla_backend_optimization_level": level}
     if jax.__version_info__ < (0, 11):  # later ones do not know it
         options["xla_cpu_use_fusion_emitters"] = False
