@@ -137,6 +137,7 @@ from ._model.profile.shapes import (
     slot as slot,
 )
 from ._model.topology import Topology as Topology, topology as topology
+from ._model.units import Units as Units
 from ._pictures.table import Table as Table
 from ._pictures.viewer.view import Viewer as Viewer, view as view
 from ._programs.prepare import keep_programs as keep_programs

@@ -66,7 +66,8 @@ def loosened(mech: Mechanism) -> Mechanism:
         joints += parted
         contacts += held
     joints = (*joints, *contacts)
-    return Mechanism(bodies, joints, mech.gauges, forces=mech.forces, gravity=mech.gravity, planar=mech.planar)
+    rest = {name: getattr(mech, name) for name in ("forces", "gravity", "planar", "units")}
+    return Mechanism(bodies, joints, mech.gauges, **rest)
 
 
 def _seat(joint: Joint) -> str:

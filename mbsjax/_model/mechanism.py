@@ -20,6 +20,7 @@ from .joint.joint import Joint, coordinate_names
 from .printing import printed
 from .profile.profile import Profile
 from .topology import Topology, topology
+from .units import Units
 
 
 GROUND = "ground"
@@ -38,6 +39,8 @@ class Mechanism(eqx.Module):
     - `planar`: whether to solve the mechanism in the plane, with three equations a loop instead of
         six. By default it is planar if every joint and every gauge was described in the plane (points
         as pairs of numbers).
+    - `units`: those of all its numbers, an [`mbsjax.Units`][] or its words: `{"length": "mm", "mass": "kg"}`. They
+        label tables, pictures and pages; nothing is computed with them.
 
     A mechanism is a PyTree: any function of it can be differentiated with respect to any number in it.
 
@@ -56,6 +59,7 @@ class Mechanism(eqx.Module):
     forces: tuple[AbstractForce, ...]
     gravity: Float[Array, "3"]
     planar: bool = eqx.field(static=True)
+    units: Units | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -66,10 +70,12 @@ class Mechanism(eqx.Module):
         forces: Iterable[Any] = (),
         gravity: Numbers = (0.0, 0.0, 0.0),
         planar: bool | None = None,
+        units: Units | Mapping[str, str] | None = None,
     ):
         joints = tuple(joints)
         self.bodies, self.gauges, self.forces = tuple(bodies), tuple(gauges), tuple(forces)
         self.gravity = point3(gravity, "the gravity of a mechanism")
+        self.units = Units.of(units)
         self.joints = tuple(j for j in joints if not isinstance(j, Contact | Clearance))
         self.contacts = tuple(j for j in joints if isinstance(j, Contact | Clearance))
         for members, kind, what in (
