@@ -6,6 +6,7 @@ Each of its commands is a file of its own beside this one. A new one is written 
 
 import click
 
+from .._programs.version import VERSION
 from .check import check
 from .convert import convert
 from .examples import examples
@@ -35,7 +36,7 @@ COMMANDS = (
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="mbsjax")
+@click.version_option(VERSION)
 @click.option("--cache", metavar="FOLDER", help="Where compiled programs are kept; by default ~/.cache/mbsjax.")
 @click.option("--no-cache", is_flag=True, help="Keep no compiled programs.")
 @click.pass_context

@@ -1,3 +1,3 @@
-"""Which version this is: what results are marked with."""
+"""Which version this is: the one place, for the package, the command and what results are marked with."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"
