@@ -4,7 +4,7 @@ import inspect
 from typing import Any
 
 from .._model.play import RULES
-from .tables import CHOICES, GOALS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
+from .tables import ANALYSES, CHOICES, GOALS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
 from .words import FRAMES, LISTS, PARTS, TEXTS, WORDS, keys
 
 
@@ -35,7 +35,7 @@ def schema() -> dict[str, Any]:
         "velocities": every, "max_steps": whole, "max_events": whole, "solver": {"enum": list(SOLVERS)},
         "impacts": {"enum": list(CHOICES["impacts"])}, "restitution": {"enum": list(CHOICES["restitution"])},
         "rtol": _NUMBER, "atol": _NUMBER, "rest_speed": _NUMBER, "triggers": _each(trigger),
-        "of": {"enum": ["kinematics", "simulate"]}, "variables": _each(pair), "goals": _each(goal),
+        "of": {"enum": list(ANALYSES)}, "variables": _each(pair), "goals": _each(goal),
         "conditions": _each(condition), "angles": {"type": "array", "items": _TEXT}, "exact": flag,
         "starts": whole, "seed": whole, "draw": _each(pair),
     }  # fmt: skip

@@ -24,6 +24,7 @@ SIMULATE = (
     "t1", "outputs", "ts", "positions", "velocities", "estimate", "solver", "rtol", "atol", "rest_speed", "impacts",
     "restitution", "max_steps", "max_events", "triggers",
 )  # fmt: skip
+ANALYSES = {"kinematics": KINEMATICS, "simulate": SIMULATE}  # and the keys of their tables
 SYNTHESIS = ("of", "variables", "goals", "conditions", "angles", "exact", "starts", "seed", "draw")
 CHOICES = {"impacts": ("together", "in turn"), "restitution": ("newton", "poisson")}  # of [simulate]
 SOLVERS = {"tsit5": "Tsit5", "dopri8": "Dopri8", "kvaerno5": "Kvaerno5"}  # as diffrax calls them

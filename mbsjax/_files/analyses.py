@@ -1,0 +1,77 @@
+"""The analyses that a model file asks for, as functions of its parameters."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._dynamics.solution import Solution
+from .._dynamics.state import state
+from .._kinematics.motion import Motion, kinematics
+from .._model.mechanism import Mechanism
+from .document import Document
+from .read import FileError, Reader, mechanism
+from .tables import ANALYSES, read_counts, read_options, read_times, read_values
+
+
+def analysis_of(file: Document, section: str) -> str:
+    """What `[study]` or `[synthesis]` is about: what it says, or the first analysis that the file has a table for."""
+    given = file.document.get(section, {}).get("of")
+    found = given or next((of for of in ANALYSES if of in file.document), "simulate")
+    if found not in ANALYSES:
+        either = ", ".join(map(repr, ANALYSES))
+        raise file.reader().wrong(f"`of` must be one of {either}, got {found!r}", (section, "of"))
+    return found
+
+
+def made(file: Document, given: Mapping[str, Any] | None) -> Mechanism:
+    """The mechanism."""
+    return mechanism(file.reader(given), file.document)
+
+
+def drivers(file: Document, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Its drivers: numbers, and formulas of `t`."""
+    reader = file.reader(given)
+    table = reader.table(file.document.get("drive", {}), ("drive",))
+    return {name: reader.function(x, ("t",), ("drive", name)) for name, x in table.items()}
+
+
+def times(file: Document, of: str, given: Mapping[str, Any] | None) -> Any:
+    """The output times of an analysis."""
+    reader, table = file.section(of, ANALYSES[of], given)
+    return read_times(reader, table, of)
+
+
+def _values(reader: Reader, table: dict[str, Any], section: str, *keys: str) -> dict[str, Any]:
+    return {key: read_values(reader, table, section, key) for key in keys if key in table}
+
+
+def run_kinematics(file: Document, given: Mapping[str, Any] | None, throw: bool) -> Motion:
+    """Its driven motion."""
+    reader, table = file.section("kinematics", ANALYSES["kinematics"], given)
+    more = read_counts(reader, table, "kinematics") | _values(reader, table, "kinematics", "estimate")
+    ts = read_times(reader, table, "kinematics")
+    mech, drive = made(file, given), drivers(file, given)
+    if not drive and mech.coordinates:
+        raise FileError("there is nothing to drive it: a table [drive] is missing", file.source)
+    return reader.guarded(("kinematics",), kinematics, mech, drive, ts, throw=throw, **more)
+
+
+def run_simulation(file: Document, given: Mapping[str, Any] | None, throw: bool) -> Solution:
+    """Its motion under its forces."""
+    from .._dynamics.simulate import simulate  # here, as most do without diffrax
+
+    reader, table = file.section("simulate", ANALYSES["simulate"], given)
+    more = read_options(reader, table)
+    ts = read_times(reader, table, "simulate")
+    mech, drive = made(file, given), drivers(file, given)
+    begin = _values(reader, table, "simulate", "positions", "velocities", "estimate")
+    state0 = reader.guarded(("simulate",), state, mech, drive=drive, throw=throw, **begin)
+    end = reader.number(table["t1"], ("simulate", "t1")) if "t1" in table else ts[-1]
+    return reader.guarded(("simulate",), simulate, mech, state0, end, ts=ts, drive=drive, throw=throw, **more)
+
+
+_RUNS = {"kinematics": run_kinematics, "simulate": run_simulation}
+
+
+def run(file: Document, of: str, given: Mapping[str, Any] | None = None, throw: bool = True) -> Any:
+    """One of its analyses by name."""
+    return _RUNS[of](file, given, throw)
