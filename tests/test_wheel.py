@@ -29,9 +29,9 @@ def built(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(built, tmp_path_factory):
-    """Runs a command of an environment that has the wheel, in an empty folder: what it prints. It sees the dependencies
-    where the tests have them, and no checkout: folders that a `.pth` names are searched last, and their own `.pth` files,
-    such as that of an editable installation, are not read."""
+    """Runs a command of an environment that has the wheel, in an empty folder: what it prints. The dependencies are
+    those of the tests, and no checkout is seen: folders that a `.pth` names are searched last, and their own `.pth`
+    files, such as that of an editable installation, are not read."""
     home, folder = tmp_path_factory.mktemp("venv"), tmp_path_factory.mktemp("work")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
     names = {"base": str(home), "platbase": str(home)}
