@@ -1,5 +1,6 @@
 """Results are read by name, and by kind."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -73,3 +74,26 @@ def test_batches_are_read_by_kind():
     np.testing.assert_array_equal(motions.lane(1).gauge("span").q, motions.gauge("span").q[1])
     assert found.gauge("span").shape == (2,) and found.configuration.coordinate("D").shape == (2,)
     assert found.pose("crank").shape == (2, 4, 4) and found.point("crank", "E").shape == (2, 2)
+
+
+def test_event_times_are_read_by_name_and_kind(runs):
+    """Of a log written by hand: times of one contact, one kind, in order; batches have their axes first."""
+    motion, sol, _ = runs
+    hard, soft = (sol.sources().index(name) for name in ("hard", "soft"))
+    impact, closed = (mbs.EVENTS.index(kind) for kind in ("impact", "closed"))
+    room = sol.events.t.shape[0]
+    told = [(0.3, impact, hard), (0.1, impact, soft), (0.2, impact, hard), (0.4, closed, hard)]
+    t, kind, contact = (np.array([x[i] for x in told] + [pad] * (room - 4)) for i, pad in enumerate((np.inf, 0, 0)))
+    where = lambda run: (run.events.t, run.events.kind, run.events.contact)
+    written = eqx.tree_at(where, sol, tuple(jnp.asarray(x) for x in (t, kind, contact)))
+    rest = [np.inf] * room
+    for source, what, due in (("hard", "impact", [0.2, 0.3]), ("soft", "impact", [0.1]), ("soft", "slips", [])):
+        np.testing.assert_array_equal(written.event_times(source, what), (due + rest)[:room])
+    both = jax.tree_util.tree_map(lambda x, y: jnp.stack([x, y]), written, sol)
+    found = both.event_times("hard", "closed")
+    np.testing.assert_array_equal(found[0], ([0.4] + rest)[:room])
+    np.testing.assert_array_equal(found[1], sol.event_times("hard", "closed"))
+    with pytest.raises(KeyError, match="an unknown contact, joint with friction, switch or trigger 'Y'; there are 'h"):
+        motion.event_times("Y", "impact")
+    with pytest.raises(ValueError, match="an unknown kind of event 'impacts'; did you mean 'impact'"):
+        sol.event_times("hard", "impacts")

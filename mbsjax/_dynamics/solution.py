@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._events.log import Log
+from .._events.log import Log, sources
 from .._events.results import RESULTS
 from .._kinematics.contacts import AbstractContactGeometry
 from .._kinematics.drive import Problem
@@ -166,6 +166,9 @@ class Solution(AbstractRun[ContactForce]):
             return None
         pair, determinant = self.stats.paradox
         return self.plant.friction.names[int(pair)], float(determinant)
+
+    def sources(self) -> list[str]:
+        return sources(self.mech, self.triggers)
 
     def more(self) -> dict[str, Any]:
         found: dict[str, Any] = {}

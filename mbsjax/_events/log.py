@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._model.mechanism import Mechanism
+from .._model.mechanism import Mechanism, unknown
 from .._programs.batch import AbstractBatch, single
 from .._programs.reprs import brief, has_numbers
 from .kinds import EVENTS
@@ -114,12 +115,29 @@ class Log(AbstractBatch):
 
     def list(self, mech: Mechanism, triggers: tuple = ()) -> list[Event]:
         """The events in words."""
-        joints = [joint.name for joint in mech.joints if joint.friction is not None]
-        switches = [*joints, *(force.name for force in mech.forces for _ in range(force.n_switches))]
-        return _in_words(self, mech, [*switches, *(trigger.name for trigger in triggers)], None)
+        return _in_words(self, mech, sources(mech, triggers)[len(mech.contacts) :], None)
 
     def __repr__(self) -> str:
         return _briefly(self)
+
+
+def sources(mech: Mechanism, triggers: Sequence = ()) -> list[str]:
+    """The names of what makes events, in the order in which a log counts them."""
+    joints = [joint.name for joint in mech.joints if joint.friction is not None]
+    switches = [force.name for force in mech.forces for _ in range(force.n_switches)]
+    return [*(contact.name for contact in mech.contacts), *joints, *switches, *(t.name for t in triggers)]
+
+
+def times_of(log: Events | Log | None, names: Sequence[str], name: str, kind: str) -> Float[Array, "*batch events"]:
+    """When events of a kind happened to what has this name, in order; the rest is infinite."""
+    if kind not in EVENTS:
+        raise ValueError(unknown("kind of event", kind, EVENTS))
+    if name not in names:
+        raise KeyError(unknown("contact, joint with friction, switch or trigger", name, list(dict.fromkeys(names))))
+    assert log is not None  # as something has this name
+    numbers = jnp.array([k for k, known in enumerate(names) if known == name])
+    mine = (log.kind == EVENTS.index(kind)) & jnp.isin(log.contact, numbers)
+    return jnp.sort(jnp.where(mine, log.t, jnp.inf), axis=-1)
 
 
 def _briefly(log: Events | Log) -> str:

@@ -109,13 +109,9 @@ def look(outcome: Any, name: str, numbers: Mapping[str, Any]) -> Any:
             raise ValueError(f"a driven motion tells no {what[1]} of contact {what[0]!r}: simulate it")
         return getattr(track, what[1])
     if kind == "event":
-        contacts = [c.name for c in outcome.mech.contacts]
-        joints = [x for x in _rubbing(outcome.mech) if x not in contacts]
         if not hasattr(outcome, "events"):
             raise ValueError(f"a motion of joints with play tells no events: {what[1]} of {what[0]!r}")
-        log, number = outcome.events, [*contacts, *joints].index(what[0])
-        mine = (log.kind == EVENTS.index(what[1])) & (log.contact == number)
-        return jnp.sort(jnp.where(mine, log.t, jnp.inf))
+        return outcome.event_times(*what)
     if kind == "friction":
         if not hasattr(outcome, "friction"):
             raise ValueError(f"a driven motion tells no {what[1]} of {what[0]!r}: simulate it")

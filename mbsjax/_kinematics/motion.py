@@ -93,6 +93,9 @@ class Motion(AbstractRun[ContactTrack]):
         assert self.mode is not None
         return _contact_tracks(ContactReader(self.mech, name), self.q, self.v, self.a, self.mode)
 
+    def sources(self) -> list[str]:
+        return [contact.name for contact in self.mech.contacts]
+
     def more(self) -> dict[str, Any]:
         return {"residual": self.residual}
 

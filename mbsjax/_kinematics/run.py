@@ -11,6 +11,7 @@ import numpy as np
 from equinox import AbstractVar
 from jaxtyping import Array, Float
 
+from .._events.log import Events, Log, times_of
 from .._model.mechanism import Mechanism
 from .._programs.batch import AbstractBatch, lane_by_lane, single
 from .._programs.custom_types import Numbers
@@ -50,10 +51,15 @@ class AbstractRun(AbstractBatch, Generic[_Contact]):
     q: AbstractVar[Float[Array, "times nq"]]
     v: AbstractVar[Float[Array, "times nv"]]
     a: AbstractVar[Float[Array, "times nv"]]
+    events: AbstractVar[Events | Log | None]
 
     @abc.abstractmethod
     def contact(self, name: str) -> _Contact:
         """What there is to read of a contact."""
+
+    @abc.abstractmethod
+    def sources(self) -> list[str]:
+        """The names of what makes events, in the order in which its log counts them."""
 
     @abc.abstractmethod
     def more(self) -> dict[str, Any]:
@@ -127,6 +133,31 @@ class AbstractRun(AbstractBatch, Generic[_Contact]):
     def pose(self, body: str) -> Float[Array, "times 4 4"]:
         """The pose of a body in ground as 4x4 matrices."""
         return _poses(PoseReader(self.mech, body), self.q)
+
+    def event_times(self, name: str, kind: str) -> Float[Array, "*batch events"]:
+        """When events of a kind happened to a contact (or to a joint with friction, a switch of a force, a trigger):
+        one of [`mbsjax.EVENTS`][]. There is room for `max_events`: times in order, then `inf`. They have derivatives.
+
+        !!! Example
+
+            A ball falls from a height of 1, and keeps half of its speed when it bounces. Its first impact is at
+            `sqrt(2/g)`, which grows by half of that for each unit of height.
+
+            >>> import jax, mbsjax as mbs
+            >>> floor = mbs.Profile.chain([mbs.Line((1.0, 0.0), (-1.0, 0.0))], closed=False)
+            >>> ball = mbs.Mechanism(
+            ...     [mbs.Body("ground", profiles={"floor": floor}),
+            ...      mbs.Body("ball", mass=1.0, profiles={"rim": mbs.disc(0.1)})],
+            ...     [mbs.Prismatic("y", "ground", "ball", axis=(0.0, 1.0)),
+            ...      mbs.Contact("C", "ground.floor", "ball.rim", restitution=0.5)],
+            ...     gravity=(0.0, -9.81))
+            >>> def first(height):
+            ...     start = mbs.state(ball, {"y": 0.1 + height})
+            ...     return mbs.simulate(ball, start, 0.6, max_steps=64, max_events=4).event_times("C", "impact")[0]
+            >>> [round(float(x), 8) for x in jax.jvp(first, (1.0,), (1.0,))]
+            [0.45152364, 0.22576182]
+        """
+        return times_of(self.events, self.sources(), name, kind)
 
     @lane_by_lane
     def at(self, i: int) -> Configuration:
