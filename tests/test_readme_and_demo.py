@@ -5,44 +5,43 @@ import re
 import subprocess
 import sys
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
+import yaml
+
+import mbsjax as mbs
 
 
 ROOT = pathlib.Path(__file__).parent.parent
 
 
-def test_examples_of_the_readme_print_what_they_say(capsys):
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    first, second, third, fourth, fifth, sixth = blocks
-    names = {}
-    exec(compile(first, "README.md", "exec"), names)
+def test_example_of_the_readme_prints_what_it_says(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    exec(compile(code, "README.md", "exec"), {})
     printed = [float(x) for x in capsys.readouterr().out.split()]
-    np.testing.assert_allclose(printed, [4.0, 1.25], atol=1e-12)
-    exec(compile(second, "README.md", "exec"), names)
-    speeds = np.array(capsys.readouterr().out.strip(" []\n").split(), float)
-    bend = np.pi / 6
-    expected = np.cos(bend) / (1 - (np.sin(bend) * np.cos(np.linspace(0, 3, 31))) ** 2)
-    np.testing.assert_allclose(speeds, expected, atol=1e-7)
-    exec(compile(third, "README.md", "exec"), names)
-    words = capsys.readouterr().out
-    assert words.count("transition") == 8
-    left_at = 2 * np.arctan2(25.0, 15.0)  # the roller's center above the end of the arc
-    assert f"t = {left_at:.9g}: contact 'C23' transition (arc 0 - circle 0 -> point 1 - circle 0)" in words
-    lift, *place = (float(x) for x in words.splitlines()[-1].replace("[", "").replace("]", "").split())
-    np.testing.assert_allclose([lift, *place], [40.0, 0.5, 0.5, 0.0], atol=1e-9)
-    exec(compile(fourth, "README.md", "exec"), names)
-    numbers = [float(x) for x in re.findall(r"Array\((.*?), dtype", capsys.readouterr().out)]
-    bounce = lambda h: 0.1 + 2 * jnp.sqrt(2 * 9.81 * h) - 3 * h - 9.81 / 2  # v s - g s^2 / 2, s = 1 - v / g
-    np.testing.assert_allclose(numbers, [bounce(1.0), jax.grad(bounce)(1.0)], atol=1e-7)
-    exec(compile(fifth, "README.md", "exec"), names)
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()[3:]]
-    assert {row[0]: float(row[5]) for row in rows} == {"rod": 1.25, "crank": -0.75}
-    exec(compile(sixth, "README.md", "exec"), names)
-    found = np.array(capsys.readouterr().out.strip(" []\n").split(), float)
-    np.testing.assert_allclose(found, [2.0, 5.0], atol=1e-6)
+    np.testing.assert_allclose(printed, [4.0, 1.25], atol=1e-12)  # the 3-4-5 triangle, and 5 / 4
+
+
+def test_links_of_the_readme_are_absolute_and_lead_to_files():
+    links = re.findall(r"\]\((\S+?)(?:#[\w-]+)?\)", (ROOT / "README.md").read_text())
+    site, source = "https://mbsjax.github.io/mbsjax/", "https://github.com/mbsjax/mbsjax/"
+    raw = "https://raw.githubusercontent.com/mbsjax/mbsjax/main/"
+    for link in links:
+        if link.startswith(site):
+            path = "docs/" + (link.removeprefix(site).removesuffix(".html") or "index") + ".md"
+        elif link.startswith(raw):
+            path = link.removeprefix(raw)
+        else:  # folders and files of the main branch
+            path = re.sub(rf"^{source}(?:tree|blob)/main/", "", link)
+        assert (ROOT / path).exists(), link
+    assert len(links) > 20
+
+
+def test_changelog_and_citation_are_of_this_version():
+    version, date = re.findall(r"^## (\S+) \((\d{4}-\d\d-\d\d)\)$", (ROOT / "CHANGELOG.md").read_text(), re.M)[0]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert version == cited["version"] == mbs.__version__
+    assert date == cited["date-released"]
 
 
 @pytest.mark.slow

@@ -38,7 +38,7 @@ def test_bounces_have_the_slopes_of_their_closed_forms():
     hs = jnp.append(jnp.linspace(0.8, 1.2, 500), 1.0)
     hs, es = jnp.concatenate([hs, hs]), jnp.repeat(jnp.array([0.5, 1.0]), len(hs))
     slopes = jax.jit(jax.vmap(jax.grad(height, (0, 1))))(hs, es)
-    np.testing.assert_allclose(slopes[0][-1], 1.42944691807002, atol=1e-10)  # the README has it in forward mode
+    np.testing.assert_allclose(slopes[0][-1], 1.42944691807002, atol=1e-10)  # forward: see the tutorial
     for found, expected in zip(slopes, jax.vmap(jax.grad(bounced, (0, 1)))(hs, es)):
         np.testing.assert_allclose(found, expected, atol=1e-10)
 
