@@ -65,7 +65,7 @@ def test_examples_are_listed_and_copied(folder):
 
 def test_info_and_check(folder):
     text = run("info", "four_bar.toml", "--set", "crank=2/4", cwd=folder)
-    assert "freedom  1 by rank, 1 by counting" in text
+    assert "degrees of freedom: 1 by rank, 1 by counting" in text
     assert "ground - crank - coupler - rocker - ground" in text
     assert "coupler    1.5  3*crank" in text
     text = run("check", "four_bar.toml", "bad.toml", "nothing.toml", cwd=folder, code=2)

@@ -234,8 +234,8 @@ def test_thesis_t2_degrees_of_freedom():
     ]
     assert mech.topology.way_round("L4", "L5") == ("ground", "L4", "L5", "ground")
     words = str(mech)
-    assert "3 loops" in words and "C45: L4.nose -> L5.flank (virtual: q1, q2, q3), 1 x 3 elements" in words
-    assert "ground - L4 - L5 - ground through contact C45" in words and "with all contacts virtual" in words
+    assert "3 loops" in words and "C45: L4.nose -> L5.flank (open: q1, q2, q3), 1 x 3 elements" in words
+    assert "ground - L4 - L5 - ground through contact C45" in words and "with all contacts open" in words
 
 
 def test_thesis_t7_crank_slider_pushes_four_bar():

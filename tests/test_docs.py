@@ -1,6 +1,7 @@
 """The documentation: it builds without a warning, leaves no public name out, and its examples print what it says."""
 
 import ast
+import builtins
 import contextlib
 import importlib.util
 import io
@@ -135,6 +136,16 @@ def test_check_prints_what_the_tutorial_says(tmp_path, monkeypatch):
     assert done.exit_code == 0 and done.output.strip() == told[2].strip()
 
 
+def test_pages_begin_with_a_sentence_and_use_the_usual_terms():
+    for page in sorted(DOCS.rglob("*.md")):
+        text = re.sub(r"\A---\n.*?^---\n", "", page.read_text(), flags=re.S | re.M)
+        begin = re.match(r"\s*# [^\n]+\n\n(.+)", text)
+        assert begin is not None and begin[1][0].isupper(), f"{page.name} begins with no sentence below its title"
+        prose = re.sub(r"^```.*?^```$|`[^`\n]+`", "", text, flags=re.S | re.M)
+        odd = re.findall(r"(?<!of)\s(freedoms?)\b|\b(dates? of|virtual contacts?|rooms|doors)\b", prose)
+        assert not odd, f"{page.name} says {odd}"
+
+
 def _public(module: str = "__init__.pyi") -> set[str]:
     tree = ast.parse((ROOT / "mbsjax" / module).read_text())
     names = {x.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for x in node.names if x.asname}
@@ -162,6 +173,14 @@ def test_examples_in_docstrings_become_blocks_of_code():
     inside = re.findall(r"```pycon\n(.*?)```", text, re.S)
     assert text.count("```") == 2 * len(inside) > 0
     assert sum(part.count(">>> ") for part in inside) == text.count(">>> ")
+
+
+def test_cheat_sheet_names_what_there_is():
+    spans = " ".join(re.findall(r"`([^`\n]+)`", (DOCS / "cheat_sheet.md").read_text()))
+    classes = set(re.findall(r"(?<![\w.\"])[A-Z][a-z]\w+", spans))
+    called = set(re.findall(r"(?<![\w.])[a-z]\w+(?=\((?:mech|study|task|first_order|profile|model|name)\b)", spans))
+    assert len(classes) > 50 and len(called) > 15
+    assert not (classes | called) - _public() - set(dir(builtins))
 
 
 @pytest.fixture(scope="module")

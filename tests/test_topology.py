@@ -52,7 +52,7 @@ def test_thesis_trigger_mechanism_loops_2_2_2_19():
 
 
 def test_thesis_crank_slider_with_four_bar_2_6_without_its_contact():
-    """Two loops, 1-2-3-4 and 1-5-6-7, and two degrees of freedom while the contact is virtual."""
+    """Two loops, 1-2-3-4 and 1-5-6-7, and two degrees of freedom while the contact is open."""
     mech = mbs.Mechanism(
         bodies("2", "3", "4", "5", "6", "7"),
         [

@@ -33,8 +33,8 @@ class Equilibrium(AbstractPosition):
     - `q`: the stored coordinates; `rest["A"]` reads one.
     - `v`, `t`: the velocities, zero but for what is driven, and the time.
     - `press`: the normal forces of the contacts; `active`, which of them are closed.
-    - `stiffness`: the eigenvalues of the second derivative of the potential energy in the freedoms that are left
-        (lengths in parts of the mechanism's size), smallest first; infinite where there are fewer freedoms.
+    - `stiffness`: the eigenvalues of the second derivative of the potential energy in the degrees of freedom that
+        are left (lengths in parts of the mechanism's size), smallest first; infinite where there are fewer.
     - `stable`: whether all of them are positive.
     - `residual`: the largest generalized force that is left.
     - `steps`: how many Newton steps it took.

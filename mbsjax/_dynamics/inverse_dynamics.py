@@ -28,7 +28,7 @@ class Efforts(AbstractBatch):
     """The forces that go with a prescribed motion.
 
     - `motion`: the motion, a [`mbsjax.Motion`][].
-    - `drive`: what each driver pushes with, one column for each, in the order they were given (coordinates first,
+    - `drive`: the force or torque of each driver, one column for each, in the order they were given (coordinates first,
         then gauges); `efforts["A"]` is one of them by name.
     - `press`: the normal force of every contact.
     - `jammed`: where no torque or force of the drivers, however large, could make this motion: friction grows with it

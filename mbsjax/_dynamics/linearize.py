@@ -24,7 +24,7 @@ class Linearization(eqx.Module):
     """Small motions about a state: x' = A x, where x holds displacements z along the directions `Z` and their rates.
 
     - `A`: the matrix.
-    - `Z`: the directions, in the freedoms of the mechanism (columns).
+    - `Z`: the directions, in the degrees of freedom of the mechanism (columns).
     - `eigenvalues`: of A; for vibrations about a stable rest they are imaginary.
     """
 
@@ -55,8 +55,8 @@ def linearize(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> L
     plant = dataclasses.replace(make_plant(mech, make_problem(mech, dict(drive or {}))), friction=None)
     if not is_concrete(plant, state0):
         raise ValueError(
-            "`linearize` looks at values, to count the freedoms that are left: it cannot be called under jit, vmap or "
-            "grad"
+            "`linearize` looks at values, to count the degrees of freedom that are left: it cannot be called under "
+            "jit, vmap or grad"
         )
     mode = first_mode(plant, tuple(c.active for c in mech.contacts), state0.q)
     C = np.asarray(_rows(plant, state0.q, state0.t, mode))

@@ -53,7 +53,7 @@ def branch(outcome: Any) -> Array:
 
 
 def sequence(outcome: Any) -> Array:
-    """A number that stands for the sequence of all contact events: kinds, contacts and elements, not their dates."""
+    """A number that stands for the sequence of all contact events: kinds, contacts and elements, not their times."""
     found = jnp.full((), 2166136261, jnp.uint32)
     for run in runs(outcome):
         log = getattr(run, "events", None)

@@ -74,11 +74,11 @@ class Solution(AbstractRun[ContactForce]):
     """A simulated motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
 
     - `ts`: the output times.
-    - `q`, `v`, `a`: stored coordinates of all joints, velocities and accelerations of all freedoms.
-    - `p`: the momenta of the freedoms that are not driven.
+    - `q`, `v`, `a`: stored coordinates of all joints, velocities and accelerations of all degrees of freedom.
+    - `p`: the momenta of the degrees of freedom that are not driven.
     - `kinetic`, `potential`: energies; potential of gravity and springs.
     - `residual`: the largest residual of a loop, gauge or active contact, in the mechanism's units.
-    - `drive`: what each driver pushes with: of the driven coordinates, in their order.
+    - `drive`: the force or torque of each driver: of the driven coordinates, in their order.
     - `events`: an [`mbsjax.Log`][]; `print(sol)` shows it in words.
     - `stopped_at`: when it ended before its time; infinite if it did not.
     - `result`: a member of [`mbsjax.RESULTS`][].

@@ -33,7 +33,7 @@ OFF = Threshold(1e-6, 1e-4)  # in radians, parts of the mechanism's size, or of 
 
 
 class State(eqx.Module):
-    """A mechanism in motion at an instant: stored coordinates of all joints, velocities of all freedoms."""
+    """A mechanism in motion at an instant: stored coordinates of all joints, velocities of all degrees of freedom."""
 
     q: Float[Array, " nq"]
     v: Float[Array, " nv"]
@@ -60,7 +60,7 @@ def state(
         their play says, and rest there, unless a position or a velocity of `"B play"` is given.
     - `positions`: coordinates or gauges by name, which are held while the others are found; or all stored
         coordinates, which are taken as an estimate.
-    - `velocities`: of freedoms, by name. The others are what the constraints make of them; where that leaves them
+    - `velocities`: of coordinates, by name. The others are what the constraints make of them; where that leaves them
         free, they are those of least kinetic energy: zero, if nothing pushes them. Or those of all, as an array.
     - `drive`: the coordinates and gauges that are driven, as in [`mbsjax.simulate`][]; they need no
         position and no velocity.

@@ -22,9 +22,9 @@ class Partition(NamedTuple):
     """Independent and dependent coordinates at a position (thesis 2.2.4.2). Shapes do not depend on values.
 
     - `rank`: the rank of the Jacobian of all loops and held gauges.
-    - `independent`: which freedoms are independent.
+    - `independent`: which degrees of freedom are independent.
     - `redundant`: which equations follow from the others.
-    - `K`: influence coefficients: the velocities of all freedoms are `K @ v`, where only the independent
+    - `K`: influence coefficients: the velocities of all degrees of freedom are `K @ v`, where only the independent
         entries of `v` count. (2.2.4-41) lacks a minus sign.
     """
 
@@ -60,7 +60,7 @@ class Mobility(NamedTuple):
 
 @once
 def partition(mech: Mechanism, q: Float[Array, " nq"]) -> Partition:
-    """Splits the freedoms at the position `q` by total pivoting on the Jacobian.
+    """Splits the degrees of freedom at the position `q` by total pivoting on the Jacobian.
 
     !!! Example
 

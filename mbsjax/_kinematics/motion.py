@@ -39,7 +39,7 @@ class Motion(AbstractRun[ContactTrack]):
     """A driven motion. Arrays have one row for each output time; rows after `stopped_at` are NaN.
 
     - `ts`: the output times.
-    - `q`, `v`, `a`: stored coordinates of all joints, velocities and accelerations of all freedoms.
+    - `q`, `v`, `a`: stored coordinates of all joints, velocities and accelerations of all degrees of freedom.
     - `residual`: the largest residual of a loop or gauge at each time, in the mechanism's units.
     - `crossed_at`: for each output time, when on the way to it the motion passed a singular position from which
         it could have gone on along another branch; infinite if it did not. See [`mbsjax.Motion.bifurcations`][].
@@ -150,7 +150,7 @@ def kinematics(
     max_events: int = 64,
     throw: bool = True,
 ) -> Motion:
-    """Follows a mechanism whose freedoms are all driven.
+    """Follows a mechanism whose degrees of freedom are all driven.
 
     The position at the first time is assembled from the estimate; from there the branch is kept: every
     step is predicted from the motion so far, corrected by Newton, and halved where Newton does not contract.

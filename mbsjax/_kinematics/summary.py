@@ -32,7 +32,7 @@ def summary(mech: Mechanism) -> str:
         if isinstance(contact, Contact):
             ends = f"{contact.body_a}.{contact.profile_a} -> {contact.body_b}.{contact.profile_b}"
         counts = " x ".join(str(len(kinds)) for kinds in mech.element_kinds(contact))
-        state = "active: q1, q2" if contact.active else "virtual: q1, q2, q3"
+        state = "active: q1, q2" if contact.active else "open: q1, q2, q3"
         lines.append(f"  {label:<9}{contact.name}: {ends} ({state}), {counts} elements")
     for i, gauge in enumerate(mech.gauges):
         held = "" if gauge.value is None else f" held at {_number(gauge.value)}"
@@ -56,16 +56,16 @@ def summary(mech: Mechanism) -> str:
 
 def _freedom(mech: Mechanism) -> list[str]:
     if not is_concrete(mech):
-        return ["  freedom  (dimensions are being traced)"]
+        return ["  degrees of freedom: not counted while dimensions are traced"]
     if not has_numbers(mech.gravity) or mech.gravity.ndim > 1:
-        return ["  freedom  (of a batch: that of one of it is told)"]
+        return ["  degrees of freedom: not counted for a batch, only for one of it"]
     try:
         found = mobility(mech)
     except ValueError as error:
-        return [f"  freedom  not known: {error}"]
+        return [f"  degrees of freedom: not known: {error}"]
     active = [c.name for c in mech.contacts if c.active]
-    contacts = f", with {', '.join(active)} active" if active else ", with all contacts virtual" * bool(mech.contacts)
-    lines = [f"  freedom  {found.freedom} by rank, {found.counted} by counting{contacts}"]
+    contacts = f", with {', '.join(active)} active" if active else ", with all contacts open" * bool(mech.contacts)
+    lines = [f"  degrees of freedom: {found.freedom} by rank, {found.counted} by counting{contacts}"]
     if found.redundant:
         lines.append(f"  redundant equations: {', '.join(found.redundant)}")
     if found.isolated:

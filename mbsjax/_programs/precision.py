@@ -1,4 +1,4 @@
-"""One door through which every number of a mechanism enters."""
+"""How every number of a mechanism is checked and converted, in one place."""
 
 import warnings
 from typing import Any, NamedTuple

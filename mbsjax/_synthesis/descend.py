@@ -85,7 +85,7 @@ def descend(
     - `resume`: a [`mbsjax.Descent`][] to go on with; its task may have other numbers, but not another form.
     - `save`: a file to keep the state in, every ten seconds and at the end. If it is there already, the descent goes on
         from it, if it belongs to the same task.
-    - `reprice`: after how many steps conditions get new prices, and maxima are sharpened.
+    - `reprice`: after how many steps the multipliers of the conditions are updated, and maxima are sharpened.
     - `reverse`: whether to take the gradient in reverse; by default where there are more than 12 variables.
     - `progress`: whether to show a bar with the objective.
 
@@ -105,7 +105,7 @@ def descend(
     optimizer = type(optimizer)(*map(as_function, optimizer))
     reverse = len(task.names) > 12 if reverse is None else reverse
     if reprice < 1:
-        raise ValueError(f"conditions must get new prices after one step or more, got reprice={reprice}")
+        raise ValueError(f"multipliers of conditions are updated after one step or more, got reprice={reprice}")
     path = None if save is None else pathlib.Path(save)
     way, record = begun = _begun(task, optimizer, start, resume, path)
     count, saved = int(way.steps) + steps, time.monotonic()

@@ -161,7 +161,7 @@ def synthesize(
 
     Each search takes damped Newton steps (Levenberg and Marquardt) with exact slopes, within the bounds. Goals are
     convex functions of what is measured, so the slopes tell most of the curvature; the rest is learned on the way
-    (Dennis, Gay and Welsch). Conditions get prices (augmented Lagrangian), maxima are sharpened, both in stages. A
+    (Dennis, Gay and Welsch). Conditions get multipliers (augmented Lagrangian), maxima are sharpened, both in stages. A
     step to where the mechanism cannot be assembled is taken back. Where more is measured than may vary, slopes are
     taken forward, otherwise in reverse.
 

@@ -29,8 +29,8 @@ class Contact(eqx.Module):
     """A joint between a profile of one body and a profile of another (thesis 2.4).
 
     Its coordinates are q1 and q2, the places on the two profiles (number of the element and local coordinate), and
-    q3, the gap along the common normal. A virtual contact has all three, and they follow from the position of the
-    bodies; an active one has q3 = 0, and takes one freedom from the mechanism.
+    q3, the gap along the common normal. An open contact has all three, and they follow from the position of the
+    bodies; an active one has q3 = 0, and takes one degree of freedom from the mechanism.
 
     **Arguments:**
 

@@ -21,7 +21,7 @@ from ..._programs.trees import once
 
 
 class Keyframes(NamedTuple):
-    """A motion as frames: its output times, and the dates of its events among them, so that nothing is interpolated
+    """A motion as frames: its output times, and the times of its events among them, so that nothing is interpolated
     across an event.
 
     `motions` are motions whose rows are the outputs or the events; `order` says which of all their rows each frame is.
