@@ -28,7 +28,7 @@ from .state import State, first_mode
 
 
 class Equilibrium(AbstractPosition):
-    """A position of rest; of a driven mechanism, of what is not driven.
+    """A position of rest; in a driven mechanism, of the parts that no driver moves.
 
     - `q`: the stored coordinates; `rest["A"]` reads one.
     - `v`, `t`: the velocities, zero but for what is driven, and the time.

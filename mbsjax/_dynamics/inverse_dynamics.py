@@ -83,7 +83,7 @@ class Efforts(AbstractBatch):
 
 
 def inverse_dynamics(mech: Mechanism, drive: Laws, ts: Numbers, **options: Any) -> Efforts:
-    """What the drivers of a motion have to push with, and what contacts and joints transmit.
+    """The forces and torques that drivers need for a motion, and what contacts and joints transmit.
 
     **Arguments:** as for [`mbsjax.kinematics`][].
 

@@ -60,7 +60,7 @@ class ContactForce(NamedTuple):
 
 
 class Stats(NamedTuple):
-    """How much work it was."""
+    """How many steps a simulation took, how many were tried in vain, and how many events it had."""
 
     steps: Array
     rejected: Array

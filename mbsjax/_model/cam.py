@@ -56,7 +56,7 @@ class CamTable(NamedTuple):
 
 
 class CamExtremes(NamedTuple):
-    """Where a cam is at its limits: [`Peak`][mbsjax._profile.laws.Peak]s with a cam angle `at` and a `value`.
+    """Where a cam is at its limits: an [`mbsjax.Peak`][] each, with a cam angle `at` and a `value`.
 
     - `pressure_angle`: the largest in absolute value.
     - `pitch_curvature`: the largest of the path of a roller's center or a knife's edge; its inverse is the least convex

@@ -41,7 +41,7 @@ class Front(NamedTuple):
 
 def levels(task: Task, order: Sequence[str], *, worsening: Any = 0.05, **options: Any) -> list[Synthesis]:
     """Goals one after the other, the most important first: each is made as small as can be while those before it get
-    worse by no more than a part of what they had reached (Advances, chapter 13).
+    worse by no more than a part of what they had reached (lexicographic goals).
 
     **Arguments:**
 

@@ -21,7 +21,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 class Spring(AbstractForce):
     """A spring, with a damper beside it, along a coordinate or a gauge: of the length l it makes the tension
-    `stiffness (l - free_length) + preload + damping l'` (the joint force, stiffness and length of the thesis' OCPA).
+    `stiffness (l - free_length) + preload + damping l'`.
 
     **Arguments:**
 

@@ -73,7 +73,7 @@ class AbstractPair(eqx.Module):
 
 
 class AbstractFlatPair(AbstractPair):
-    """A pair that stores its freedoms as they are."""
+    """A pair that stores its degrees of freedom as they are."""
 
     @property
     def rest(self) -> tuple[float, ...]:

@@ -19,7 +19,7 @@ class FixedPair(AbstractPlanarPair):
 
 
 def Fixed(name: str, body_a: str, body_b: str, frame_a: Frame = None, frame_b: Frame = None) -> Joint:
-    """No freedom: phi is the identity. Frames as in [`mbsjax.Joint`][].
+    """No degree of freedom: phi is the identity. Frames as in [`mbsjax.Joint`][].
 
     !!! Example
 

@@ -66,7 +66,7 @@ def Spherical(
     start: Numbers | None = None,
     play: Number | Play | None = None,
 ) -> Joint:
-    """A ball joint. It stores Euler parameters (e0, e1, e2, e3); its freedoms are rotations about
+    """A ball joint. It stores Euler parameters (e0, e1, e2, e3); its degrees of freedom are rotations about
     the axes of frame k+, so that, unlike the Euler angles of (A.1-11), no position is singular.
     `play`: how far the ball can go from the middle of its cavity, or a [`mbsjax.Play`][].
 
@@ -81,7 +81,7 @@ def Spherical(
 def Free(
     name: str, body_a: str, body_b: str, frame_a: Frame = None, frame_b: Frame = None, *, start: Numbers | None = None
 ) -> Joint:
-    """Six freedoms: Euler parameters as in [`mbsjax.Spherical`][], then the position in frame k-.
+    """Six degrees of freedom: Euler parameters as in [`mbsjax.Spherical`][], then the position in frame k-.
 
     For a body of a spatial mechanism that nothing else connects (thesis 2.2.2).
 
