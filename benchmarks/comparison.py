@@ -113,12 +113,18 @@ def measure(name: str, package: str, step: str | None) -> tuple[float, float, fl
     plain = {k: v for k, v in os.environ.items() if not k.startswith("JAX_COMPILATION_CACHE")}
     given = [str(script), problem.truth.__name__, str(problem.x), *([step] if step else [])]
     begin = time.perf_counter()
-    subprocess.run([sys.executable, str(script), *given[3:]], check=True, env=plain, capture_output=True)
+    _printed([str(script), *given[3:]], plain)
     first = time.perf_counter() - begin
-    told = subprocess.run([sys.executable, "-c", _RUN, *given], check=True, env=plain, capture_output=True, text=True)
-    *_, found, again = told.stdout.strip().splitlines()
+    *_, found, again = _printed(["-c", _RUN, *given], plain)
     value, derivative = (float(x) for x in found.split())
     return value, derivative, first, float(again)
+
+
+def _printed(arguments: list[str], env: dict[str, str]) -> list[str]:
+    told = subprocess.run([sys.executable, *arguments], env=env, capture_output=True, text=True)
+    if told.returncode:
+        raise RuntimeError(told.stderr.strip().splitlines()[-1])
+    return told.stdout.strip().splitlines()
 
 
 def compare(name: str) -> float:
@@ -131,9 +137,13 @@ def compare(name: str) -> float:
     for package in problem.packages:
         size = lines(FOLDER / f"{name}_{package}.py")
         for step in (None,) if package in ("mbsjax", "pylinkage") or not problem.steps else problem.steps:
-            value, derivative, first, again = measure(name, package, step)
-            errors = abs(value / truth - 1), abs(derivative / due - 1)
             which = package + (f", step {step}" if step else "")
+            try:
+                value, derivative, first, again = measure(name, package, step)
+            except RuntimeError as error:
+                print(f"| {which} | {size} | {error} | | | |", flush=True)
+                continue
+            errors = abs(value / truth - 1), abs(derivative / due - 1)
             print(f"| {which} | {size} | {first:.1f} | {again:.2g} | {errors[0]:.0e} | {errors[1]:.0e} |", flush=True)
             if package == "mbsjax":
                 ours = max(errors)

@@ -25,7 +25,7 @@ def comes_back(stiffness):
     )
     drive = {"O": mbs.constant_speed(200.0)}
     sol = mbs.simulate(mech, mbs.state(mech, drive=drive), 0.03, ts=jnp.array([0.03]), drive=drive, max_steps=256)
-    return sol.event_times("C", "impact")[0]
+    return sol.event_times("C", "closed")[0]
 
 
 print(*jax.jvp(comes_back, (2000.0,), (1.0,)))

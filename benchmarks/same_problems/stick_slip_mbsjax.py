@@ -18,7 +18,7 @@ def period(speed):
             mbs.Body("box", mass=1.0, profiles={"rim": mbs.disc(0.1)}),
         ],
         [
-            mbs.Prismatic("belt", "ground", "belt"),
+            mbs.Prismatic("drive", "ground", "belt"),
             mbs.Prismatic("x", "ground", "cart"),
             mbs.Prismatic("y", "cart", "box", axis=(0.0, 1.0), start=0.1),
             mbs.Contact("C", "belt.top", "box.rim", active=True, friction=mbs.Coulomb(0.25, static=0.4)),
@@ -26,7 +26,7 @@ def period(speed):
         forces=[mbs.Spring("x", stiffness=100.0)],
         gravity=(0.0, -9.81),
     )
-    drive = {"belt": mbs.constant_speed(speed)}
+    drive = {"drive": mbs.constant_speed(speed)}
     start = mbs.state(mech, {"x": 0.0}, {"x": speed}, drive=drive)
     sol = mbs.simulate(mech, start, 4.0, ts=jnp.array([4.0]), drive=drive, max_steps=512)
     slips = sol.event_times("C", "slips")
