@@ -14,7 +14,7 @@ from .options import changes_option, file_argument
 @changes_option
 @computes
 def info(file: pathlib.Path, changes: tuple[str, ...]) -> None:
-    """What a mechanism is made of: bodies, joints, loops, freedom, redundant equations.
+    """What a mechanism is made of: bodies, joints, loops, degrees of freedom, redundant equations.
 
     \b
     Example:
