@@ -1,12 +1,20 @@
-"""Docstrings for the web pages: doctests become blocks of code. (An extension of griffe, named in `mkdocs.yml`.)"""
+"""Docstrings for the web pages: doctests become blocks of code, a link leads to the source.
+
+(An extension of griffe, named in `mkdocs.yml`.)
+"""
 
 import griffe
+
+
+SOURCE = "https://github.com/mbsjax/mbsjax/blob/main"
 
 
 class Doctests(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **_) -> None:
         if obj.docstring is not None:
             obj.docstring.value = fenced(obj.docstring.value)
+            if obj.parent is not None and obj.parent.is_module and (obj.is_function or obj.is_class):
+                obj.docstring.value += f"\n\n[Source]({SOURCE}/{obj.relative_package_filepath}#L{obj.lineno})"
 
 
 def fenced(text: str) -> str:
