@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo test test-long lint docs bench setup clean
+.PHONY: demo test test-long lint docs schema bench setup clean
 
 demo: $(STAMP)-demo
 	$(BIN)/python -m mbsjax.demo
@@ -23,6 +23,11 @@ browser:
 
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# What model files may say, from the arguments of constructors: they are read and checked by it.
+schema: $(STAMP)
+	JAX_ENABLE_X64=1 $(BIN)/python -m mbsjax._files.schema
+	cp mbsjax/_files/model.schema.json docs/model.schema.json
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

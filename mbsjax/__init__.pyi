@@ -20,8 +20,8 @@ from ._files.dxf import read_dxf as read_dxf
 from ._files.dyn.content import Dyn as Dyn, DynWarning as DynWarning
 from ._files.dyn.read import read_dyn as read_dyn
 from ._files.dyn.write import write_dyn as write_dyn
+from ._files.errors import FileError as FileError
 from ._files.model import Model as Model, load as load, loads as loads
-from ._files.read import FileError as FileError
 from ._files.write import dump as dump, dumps as dumps
 from ._kinematics.assembly import Assembly as Assembly, assemble as assemble
 from ._kinematics.displaced import Displaced as Displaced, at_play as at_play, displaced as displaced

@@ -70,8 +70,8 @@ def test_info_and_check(folder):
     assert "coupler    1.5  3*crank" in text
     text = run("check", "four_bar.toml", "bad.toml", "nothing.toml", cwd=folder, code=2)
     assert "four_bar.toml: 5 parameters" in text and "nothing.toml: there is no such file" in text
-    line = (folder / "bad.toml").read_text().splitlines().index("[joints.A]") + 1
-    assert f"bad.toml, line {line}, joints.A: joint 'A' names an unknown body 'grund'; did you mean 'ground'?" in text
+    line = (folder / "bad.toml").read_text().splitlines().index('body_a = "grund"') + 1
+    assert f"bad.toml, line {line}, joints.A.body_a: an unknown body 'grund'; did you mean 'ground'?" in text
     assert "unknown body 'grund'" in run("info", "bad.toml", cwd=folder, code=2)
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import mbsjax as mbs
 from mbsjax._cli.main import main
 from mbsjax._files.formula import CONSTANTS, FUNCTIONS
-from mbsjax._files.tables import GOALS, KEYS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
+from mbsjax._files.grammar import GOALS, KEYS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
 from mbsjax._files.words import WORDS
 from tests.texts import same
 

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import mbsjax as mbs
-from mbsjax._files.formula import Formula, names, parse, value
+from mbsjax._files.check import check_text
+from mbsjax._files.formula import names, parse, value
+from mbsjax._files.functions import Formula
 
 from . import contacts, impacts, latch, mechanisms
 from .contacts import T7
@@ -412,8 +414,8 @@ def test_study_and_task_of_a_file(model):
         ('type = "spring"', 'type = "sprung"', None, "forces.return.type", "did you mean 'spring'"),
         ("inertia = 0.5", "inertias = 0.5", None, "bodies.coupler.inertias", "did you mean 'inertia'"),
         ("mass = 1.0", "mass = -1.0", "[bodies.coupler]", "bodies.coupler", "must not be negative"),
-        ('body_a = "ground"', 'body_a = "grund"', "[joints.A]", "joints.A", "unknown body 'grund'"),
-        ('on = "D"', 'on = "E"', "[forces.return]", "forces.return", "unknown coordinate or gauge 'E'"),
+        ('body_a = "ground"', 'body_a = "grund"', None, "joints.A.body_a", "unknown body 'grund'"),
+        ('on = "D"', 'on = "E"', None, "forces.return.on", "unknown coordinate or gauge 'E'"),
         ("rocker = 2.5", 'rocker = "2*rocker"', None, "parameters.rocker", "depends on itself"),
         ("speed = 2.0", "speed = true", None, "parameters.speed", "got True"),
         ("outputs = 13", "outputs = 13000000", None, "kinematics.outputs", "from 2 to 100000"),
@@ -441,6 +443,47 @@ def test_errors_have_line_and_name(old, new, at, path, told):
         broken.study()
     assert text.splitlines()[caught.value.line - 1].startswith(at or new)
     assert ".".join(caught.value.path) == path and told in str(caught.value)
+
+
+def test_all_mistakes_are_told_at_once():
+    """By line, each once, whatever follows from it; a mistake that only a constructor finds is not among them."""
+    changes = {
+        'coupler = "3*crank"': 'coupler = "2*base"',
+        "base = 3.5": 'base = "coupler/2"',  # a circle: what is made of it is not told too
+        "speed = 2.0": 'speed = "2*("',
+        'center = ["crank/2", 0]': 'center = ["cranc/2", 0]',
+        "inertia = 0.2": "inertias = 0.2",
+        'type = "spring"': 'type = "sprung"',
+        'on = "A"': 'on = "Z"',
+        'body = "coupler"': 'bodi = "coupler"',  # nor that `body` is missing
+        'A = "speed*t"': 'Q = "speed*t"',
+        "outputs = 13": "outputs = 1.5",
+        'velocities = {A = "speed"}': "velocities = {Z = 1}",
+        'triggers.passed = {function = "A.q - 0.1*A.v - 0.2"': 'triggers.passed = {function = "1 + 1"',
+        "crank = 0.01": "crunk = 0.01",
+        'top = "coupler.E.y[3]': 'top = "coupler.F.y[3]',
+        "swing = [40, inf]": "swing = [40, 30, 20]",
+        "crank = [0.5, 1.2]": "crank = [1.2, 0.5]",
+        "lower = 0.1": "lowest = 0.1",
+        "mass = 1.0": "mass = -1.0",
+    }
+    text = FOUR_BAR
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    mistakes, _ = check_text(text, "four_bar.toml")
+    lines = [text.splitlines()[error.line - 1] for error in mistakes]
+    silent = ['base = "coupler/2"', "mass = -1.0"]
+    told = tuple(x for x in changes.values() if x not in silent)
+    expected = [line for line in text.splitlines() if line.startswith(told)]
+    assert lines == expected
+    assert len({error.path for error in mistakes}) == len(mistakes) == len(changes) - len(silent)
+    assert "coupler -> base -> coupler" in str(mistakes[0]) and "a pair [lower, upper] is expected" in str(mistakes[-3])
+    for old in ('coupler = "3*crank"', "speed = 2.0"):
+        text = text.replace(changes[old], old)
+    with pytest.raises(mbs.FileError) as caught:
+        mbs.loads(text, source="four_bar.toml").check()
+    assert [str(caught.value), *caught.value.__notes__] == [str(x) for x in mistakes[2:]]
 
 
 def test_friction_of_contacts():

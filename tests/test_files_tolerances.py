@@ -89,7 +89,11 @@ def test_study_of_a_file_has_zones_lots_and_correlation():
 @pytest.mark.parametrize(
     "right, wrong, told",
     [
-        ('mmc = "bore"', 'mmc = "boar"', "tolerances: the zone of 'hole' grows with the size 'boar'"),
+        (
+            'mmc = "bore"',
+            'mmc = "boar"',
+            "line 24, tolerances.hole.mmc: an unknown dimension with a tolerance 'boar'; did you mean 'bore'",
+        ),
         ('kind = "uniform", mmc', 'kind = "unifrom", mmc', "tolerances.hole: there is no Position of the kind"),
         ("correlation = 1.5", "corelation = 1.5", "tolerances.form.corelation: .* did you mean 'correlation'"),
         ('["a", "b"]', '["a", "c"]', "line 31, lots.rods: there is an unknown dimension with a tolerance"),

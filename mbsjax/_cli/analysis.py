@@ -37,7 +37,7 @@ def analyze(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, ki
 
 def run_analysis(model: "Model", of: str) -> tuple[Any, str]:
     """A run, and why it ended before its time, if it did. Where it cannot even begin, the complaint of the library."""
-    from .._files.read import FileError
+    from .._files.errors import FileError
 
     with working(of):
         try:

@@ -42,12 +42,17 @@ def computes(command: Callable) -> Callable:
 
     @functools.wraps(command)
     def run(*given: Any, **more: Any) -> None:
-        from .._programs.prepare import prepare
-
-        prepare(**(click.get_current_context().find_root().obj))
+        prepared()
         command(*given, **more)
 
     return safe(run)
+
+
+def prepared() -> None:
+    """Makes JAX ready, as the options before the command say."""
+    from .._programs.prepare import prepare
+
+    prepare(**click.get_current_context().find_root().obj)
 
 
 def _complain(error: Any, code: int) -> None:

@@ -1,7 +1,5 @@
 """The command `schema`: the JSON Schema of model files."""
 
-import json
-
 import click
 
 from .console import safe
@@ -16,6 +14,6 @@ def schema() -> None:
     Example:
       mbsjax schema > model.schema.json
     """
-    from .._files.schema import schema as made
+    from .._files.grammar import kept_schema
 
-    click.echo(json.dumps(made(), indent=2))
+    click.echo(kept_schema(), nl=False)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .._model.mechanism import unknown
+from .._programs.names import unknown
 from .._programs.reprs import by_fields
 from .friction import STILL
 from .instant import Instant

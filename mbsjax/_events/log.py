@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._model.mechanism import Mechanism, unknown
+from .._model.mechanism import Mechanism
 from .._programs.batch import AbstractBatch, single
+from .._programs.names import unknown
 from .._programs.reprs import brief, has_numbers
 from .kinds import EVENTS
 

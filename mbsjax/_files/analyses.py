@@ -7,19 +7,11 @@ from .._dynamics.solution import Solution
 from .._dynamics.state import state
 from .._kinematics.motion import Motion, kinematics
 from .._model.mechanism import Mechanism
+from .build import mechanism, options
 from .document import Document
-from .read import FileError, Reader, mechanism
-from .tables import ANALYSES, read_counts, read_options, read_times, read_values
-
-
-def analysis_of(file: Document, section: str) -> str:
-    """What `[study]` or `[synthesis]` is about: what it says, or the first analysis that the file has a table for."""
-    given = file.document.get(section, {}).get("of")
-    found = given or next((of for of in ANALYSES if of in file.document), "simulate")
-    if found not in ANALYSES:
-        either = ", ".join(map(repr, ANALYSES))
-        raise file.reader().wrong(f"`of` must be one of {either}, got {found!r}", (section, "of"))
-    return found
+from .errors import FileError
+from .read import Reader
+from .tables import read_counts, read_drive, read_section, read_times, read_values
 
 
 def made(file: Document, given: Mapping[str, Any] | None) -> Mechanism:
@@ -29,15 +21,13 @@ def made(file: Document, given: Mapping[str, Any] | None) -> Mechanism:
 
 def drivers(file: Document, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Its drivers: numbers, and formulas of `t`."""
-    reader = file.reader(given)
-    table = reader.table(file.document.get("drive", {}), ("drive",))
-    return {name: reader.function(x, ("t",), ("drive", name)) for name, x in table.items()}
+    return read_drive(file.reader(given), file.document)
 
 
 def times(file: Document, of: str, given: Mapping[str, Any] | None) -> Any:
     """The output times of an analysis."""
-    reader, table = file.section(of, ANALYSES[of], given)
-    return read_times(reader, table, of)
+    reader = file.reader(given)
+    return read_times(reader, read_section(reader, file.document, of), of)
 
 
 def _values(reader: Reader, table: dict[str, Any], section: str, *keys: str) -> dict[str, Any]:
@@ -46,7 +36,8 @@ def _values(reader: Reader, table: dict[str, Any], section: str, *keys: str) -> 
 
 def run_kinematics(file: Document, given: Mapping[str, Any] | None, throw: bool) -> Motion:
     """Its driven motion."""
-    reader, table = file.section("kinematics", ANALYSES["kinematics"], given)
+    reader = file.reader(given)
+    table = read_section(reader, file.document, "kinematics")
     more = read_counts(reader, table, "kinematics") | _values(reader, table, "kinematics", "estimate")
     ts = read_times(reader, table, "kinematics")
     mech, drive = made(file, given), drivers(file, given)
@@ -59,8 +50,9 @@ def run_simulation(file: Document, given: Mapping[str, Any] | None, throw: bool)
     """Its motion under its forces."""
     from .._dynamics.simulate import simulate  # here, as most do without diffrax
 
-    reader, table = file.section("simulate", ANALYSES["simulate"], given)
-    more = read_options(reader, table)
+    reader = file.reader(given)
+    table = read_section(reader, file.document, "simulate")
+    more = options(reader, table)
     ts = read_times(reader, table, "simulate")
     mech, drive = made(file, given), drivers(file, given)
     begin = _values(reader, table, "simulate", "positions", "velocities", "estimate")

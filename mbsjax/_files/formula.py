@@ -11,15 +11,10 @@ name     = word ("." word)*, a word of any letters in backquotes too
 
 import difflib
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-
-from .._programs.precision import as_float
 
 
 _LONGEST, _MOST, _DEEPEST = 4000, 300, 60  # letters, words, brackets
@@ -186,7 +181,9 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _called(name: str, given: list) -> Any:
-    library: Any = jnp if any(isinstance(x, jax.Array) for x in given) else np
+    library: Any = np
+    if not all(isinstance(x, (float, np.generic, np.ndarray)) for x in given):  # numbers of JAX
+        import jax.numpy as library
     if name in ROWS:
         if name in ("max", "min") and len(given) > 1:
             pick = library.maximum if name == "max" else library.minimum
@@ -201,33 +198,6 @@ def _called(name: str, given: list) -> Any:
     if name == "clip":
         return library.minimum(library.maximum(given[0], given[1]), given[2])
     return getattr(library, _NUMPY.get(name, name))(*given)
-
-
-class Formula(eqx.Module):
-    """A function given as a formula. Other names than its variables are numbers, which are leaves.
-
-    !!! Example
-
-        >>> tension = Formula("k*x + 2*x**3", ("x",), {"k": 3.0})
-        >>> tension(jnp.array(2.0)).item(), tension.numbers["k"].item()
-        (22.0, 3.0)
-    """
-
-    text: str = eqx.field(static=True)
-    variables: tuple[str, ...] = eqx.field(static=True)
-    tree: tuple = eqx.field(static=True)
-    numbers: dict[str, Any]
-
-    def __init__(self, text: str, variables: Sequence[str], known: Mapping[str, Any]):
-        self.text, self.variables, self.tree = text, tuple(variables), parse(text)
-        wanted = [name for name in names(self.tree) if name not in self.variables]
-        every = {**known, **dict.fromkeys(self.variables)}
-        self.numbers = {name: as_float(known_number(name, every, text), f"{name!r}") for name in wanted}
-
-    def __call__(self, *given: Any) -> Any:
-        here: dict[str, Any] = {**self.numbers, **dict(zip(self.variables, given))}
-        found = value(self.tree, lambda name: here[name])
-        return jnp.asarray(found, float)
 
 
 def known_number(name: str, known: Mapping[str, Any], text: str) -> Any:

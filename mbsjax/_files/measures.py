@@ -7,17 +7,11 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .._events.kinds import EVENTS
-from .._model.mechanism import Mechanism, unknown
-from .formula import names, parse, value
-
-
-_POINT = {"x": (0, 0), "y": (0, 1), "z": (0, 2), "vx": (1, 0), "vy": (1, 1), "vz": (1, 2)}
-_POINT |= {"ax": (2, 0), "ay": (2, 1), "az": (2, 2)}
-_TRACK = ("q", "v", "a")
-_CONTACT = ("gap", "force", "q1", "q2", "active", "sliding")
-_FRICTION = ("friction", "sliding", "load", "work")  # of contacts and joints that have it
-_SLIPS = ("sticks", "slips", "reverses")  # and their events
+from .._model.joint.joint import coordinate_names
+from .._model.mechanism import Mechanism
+from .formula import parse, value
+from .names import Names
+from .readings import POINT, address
 
 
 class Measure(eqx.Module):
@@ -44,57 +38,27 @@ class Measure(eqx.Module):
         found = value(self.tree, lambda name: look(outcome, name, numbers))
         return jnp.asarray(found, float)
 
-    def check(self, mech: Mechanism, numbers: Mapping[str, Any]) -> None:
-        """Raises where it names something that is not there."""
-        for name in names(self.tree):
-            if name not in numbers:
-                address(mech, name, list(numbers))
 
-
-def address(mech: Mechanism, name: str, parameters: Any = ()) -> tuple[str, ...]:
-    """What a dotted name means: ("track", coordinate or gauge, rate), ("contact", name, what), ("event", contact,
-    kind), ("friction", contact or joint, what), ("point", body, point, what), ("run", what)."""
-    if name in ("t", "energy"):
-        return "run", name
-    whole = [*mech.coordinates, *(g.name for g in mech.gauges)]
-    if name in whole:
-        return "track", name, "q"
-    first, _, last = name.rpartition(".")
-    if first in whole and last in _TRACK:
-        return "track", first, last
-    if first in _rubbing(mech) and last in (*_FRICTION, *_SLIPS):
-        return "friction" if last in _FRICTION else "event", first, last
-    if first in [c.name for c in mech.contacts] and last in _CONTACT:
-        return "contact", first, last
-    if last in _FRICTION and first in [x.name for x in (*mech.contacts, *mech.joints)]:
-        raise ValueError(f"{name!r}: {first!r} has no friction")
-    if first in [c.name for c in mech.contacts]:
-        if last in EVENTS:
-            return "event", first, last
-        known = dict.fromkeys([*_CONTACT, *_FRICTION, *EVENTS])
-        raise ValueError(unknown(f"reading of contact {first!r}", last, list(known)))
-    if first in mech.links:
-        if last == "angle" or last in _POINT:
-            return "point", first, "", last
-        raise ValueError(unknown(f"reading of body {first!r}", last, ["angle", *_POINT, *mech.body(first).points]))
-    body, _, point = first.rpartition(".")
-    if body in mech.links and point in mech.body(body).points and last in _POINT:
-        return "point", body, point, last
-    known = [*parameters, "t", *whole, *(c.name for c in mech.contacts), *mech.links]
-    known += [f"{b.name}.{point}.{what}" for b in mech.bodies for point in b.points for what in ("x", "y")]
-    raise ValueError(unknown("reading", name, known))
-
-
-def _rubbing(mech: Mechanism) -> list[str]:
-    """The contacts, then the joints, that have friction: in this order they are counted in the log of events."""
-    return [x.name for x in (*mech.contacts, *mech.joints) if x.friction is not None]
+def names_in(mech: Mechanism) -> Names:
+    """What can be named of a mechanism."""
+    bodies = {name: mech.body(name) for name in mech.links}
+    rubbing = [x.name for x in (*mech.contacts, *mech.joints) if x.friction is not None]
+    return Names(
+        tuple(bodies),
+        {name: tuple(body.points) for name, body in bodies.items()},
+        {name: tuple(body.profiles) for name, body in bodies.items()},
+        {joint.name: coordinate_names(joint) for joint in mech.joints},
+        tuple(contact.name for contact in mech.contacts),
+        tuple(gauge.name for gauge in mech.gauges),
+        tuple(rubbing),
+    )
 
 
 def look(outcome: Any, name: str, numbers: Mapping[str, Any]) -> Any:
     """What a name in a measure stands for."""
     if name in numbers:
         return numbers[name]
-    kind, *what = address(outcome.mech, name, list(numbers))
+    kind, *what = address(names_in(outcome.mech), name, tuple(numbers))
     if kind == "run":
         if what[0] == "energy" and not hasattr(outcome, "energy"):
             raise ValueError("a driven motion has no energy: simulate it")
@@ -119,7 +83,7 @@ def look(outcome: Any, name: str, numbers: Mapping[str, Any]) -> Any:
     body, point, which = what
     if which == "angle":
         return outcome.orientation(body).q
-    rate, axis = _POINT[which]
+    rate, axis = POINT[which]
     if axis == 2 and outcome.mech.planar:
         raise ValueError(f"{name!r}: a planar mechanism has no z")
     return outcome.point(body, point or None)[rate][..., axis]

@@ -13,12 +13,16 @@ from .._model.mechanism import Mechanism
 from .._synthesis.task import Task
 from .._tolerance.play.parts import PlayParts
 from .._tolerance.study import Study
-from .analyses import analysis_of, drivers, made, run, run_kinematics, run_simulation
-from .document import LARGEST, Document
-from .read import FileError
-from .study import play_parts_of, study_of, study_tables
-from .tables import ANALYSES, SIMULATE, needed_table, read_counts, read_measures, read_options, read_times, read_values
-from .task import search_of, task_of, task_tables
+from .analyses import drivers, made, run, run_kinematics, run_simulation
+from .build import options
+from .check import check_tables
+from .document import Document
+from .errors import FileError
+from .measures import Measure
+from .study import play_parts_of, study_of
+from .tables import read_measures, read_of, read_section, read_study, read_task, read_times, read_units, read_values
+from .task import task_of
+from .text import read_text
 
 
 _ENTRY = re.compile(r"^(\s*[\w-]+\s*=\s*)([^#]*?)(\s*(?:#.*)?)$")
@@ -68,7 +72,8 @@ class Model(Document):
 
     def beginning(self) -> tuple[dict[str, dict[str, Any]], float, float]:
         """Where its simulation begins, when it ends, and the step of its output."""
-        reader, table = self.section("simulate", SIMULATE)
+        reader = self.reader()
+        table = read_section(reader, self.document, "simulate")
         keys = ("positions", "velocities")
         first = {key: read_values(reader, table, "simulate", key) if key in table else {} for key in keys}
         ts = read_times(reader, table, "simulate")
@@ -77,13 +82,13 @@ class Model(Document):
     @property
     def analysis(self) -> str:
         """What its measures are taken of, `"kinematics"` or `"simulate"`: what `[study]` says, or the table it has."""
-        return analysis_of(self, "study")
+        return read_of(self.reader(), self.document, "study")
 
     def measured(self, run: Any) -> dict[str, Any]:
         """What its `[measures]` are of a motion or a simulation, by name."""
         reader = self.reader()
         table = read_measures(reader, self.document.get("measures", {}), ("measures",))
-        return {n: reader.guarded(("measures", n), f, run, reader.numbers) for n, f in table.items()}
+        return {n: reader.guarded(("measures", n), Measure(f), run, reader.numbers) for n, f in table.items()}
 
     def run(self, of: str, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Any:
         """One of its analyses by name, `"kinematics"` or `"simulate"`."""
@@ -101,8 +106,7 @@ class Model(Document):
     @property
     def units(self) -> dict[str, str]:
         """The units of parameters and measures, by name, from the table `[units]`: for reports."""
-        reader, table = self.section("units", (*self.parameters, *self.document.get("measures", {})))
-        return {name: reader.text(x, ("units", name)) for name, x in table.items()}
+        return read_units(self.reader(), self.document)
 
     def what_if(self, path: Any) -> "Model":
         """The same model with the tables `[tolerances]` and `[limits]` of another file, such as the page of a report
@@ -120,7 +124,7 @@ class Model(Document):
 
     def search(self) -> dict[str, Any]:
         """What `[synthesis]` says of the search: `starts`, `seed`, `draw`."""
-        return search_of(self)
+        return read_task(self.reader(), self.document, self.nominal).search
 
     def changed(self, values: Mapping[str, Any]) -> str:
         """The text of the file with other numbers for some of its parameters; all else in it stays, comments too."""
@@ -138,38 +142,19 @@ class Model(Document):
         return "\n".join(lines)
 
     def check(self) -> list[str]:
-        """Reads every table of the file, and says what it holds; raises a [`mbsjax.FileError`][] where one is wrong."""
-        mech, drive = self.mechanism(), self.drive()
-        known = list(dict.fromkeys([*mech.coordinates, *(j.name for j in mech.joints), *(g.name for g in mech.gauges)]))
-        self.reader().only(drive, known, ("drive",))
-        found = [f"{len(self.parameters)} parameters", f"{len(mech.links) - 1} moving bodies"]
-        found += [f"{len(drive)} drivers"] * bool(drive)
-        for name in ANALYSES:
-            if name in self.document:
-                reader, table = self.section(name, ANALYSES[name])
-                read_counts(reader, table, name)
-                if name == "simulate":
-                    read_options(reader, table)
-                for key in ("estimate", "positions", "velocities"):
-                    reader.only(reader.table(table.get(key, {}), (name, key)), known, (name, key))
-                found.append(f"{name} at {len(read_times(reader, table, name))} times")
+        """Reads every table of the file, makes the mechanism, and says what the file holds. Raises a
+        [`mbsjax.FileError`][] where something is wrong: the first mistake by line, with the others in its notes."""
+        mistakes, found = check_tables(self.document, self.lines, self.source)
+        for other in mistakes[1:]:
+            mistakes[0].add_note(str(other))
+        if mistakes:
+            raise mistakes[0]
+        self.mechanism()
         reader = self.reader()
-        if "measures" in self.document:
-            table = needed_table(reader, self.document, "measures")
-            for name, f in read_measures(reader, table, ("measures",)).items():
-                reader.guarded(("measures", name), f.check, mech, self.parameters)
-            found.append(f"{len(self.document['measures'])} measures")
-        if {"tolerances", "correlation", "lots", "limits", "study"} & set(self.document):
-            study_tables(self)
-            found.append("a tolerance study")
-        if "units" in self.document:
-            found.append(f"{len(self.units)} units")
-        if "synthesis" in self.document:
-            _, _, goals, conditions, _ = task_tables(self)
-            for table, members in (("goals", goals), ("conditions", conditions)):
-                for name, x in members.items():
-                    reader.guarded(("synthesis", table, name), x.measure.formula.check, mech, self.parameters)
-            found.append("a task of synthesis")
+        if "simulate" in self.document:
+            options(reader, read_section(reader, self.document, "simulate"))
+        if "tolerances" in self.document:
+            read_study(reader, self.document, self.nominal)
         return found
 
     def __repr__(self) -> str:
@@ -187,21 +172,7 @@ def load(path: Any) -> Model:
         ...
         mbsjax.FileError: missing.toml: there is no such file
     """
-    name = os.fspath(path)
-    try:
-        with open(name, "rb") as file:
-            content = file.read(LARGEST + 1)
-    except OSError as error:
-        problem = "there is no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
-        raise FileError(problem, name) from None
-    if len(content) > LARGEST:
-        raise FileError(f"a model file must not be larger than {LARGEST} bytes", name)
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise FileError("it is not a text in UTF-8", name, line) from None
-    return loads(text, source=name)
+    return loads(read_text(path), source=os.fspath(path))
 
 
 def loads(text: str, *, source: str = "model") -> Model:

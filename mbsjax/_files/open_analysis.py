@@ -10,8 +10,8 @@ from jaxtyping import Array
 
 from .analyses import drivers, made, run, times
 from .document import Document
+from .grammar import TABLES
 from .measures import Measure
-from .tables import TABLES
 
 
 class OpenFile:

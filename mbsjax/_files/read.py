@@ -1,85 +1,76 @@
-"""From the tables of a model file to the parts of a mechanism."""
+"""Reads the tables of a model file, key by key, in plain Python: what is wrong is found here. Of what is right,
+`build.py` makes a mechanism."""
 
+import contextlib
 import difflib
-import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import equinox as eqx
 import numpy as np
-from jaxtyping import Array
 
-from .._model.force.base import Moment
-from .._model.mechanism import Mechanism
 from .._programs.deprecated import warn_renamed
-from .._programs.precision import as_float, is_concrete
-from ..frames import at
-from .formula import CONSTANTS, Formula, known_number, names, parse, value
+from .._programs.names import unknown
+from .errors import Consequence, FileError
+from .formula import CONSTANTS, known_number, names, parse, value
+from .grammar import (
+    FRAMES,
+    LISTS,
+    PARTS,
+    REFERENCES,
+    RENAMED,
+    SHAPED,
+    SHAPES,
+    TEXTS,
+    VARIABLES,
+    WHOLE_ROWS,
+    WHOLES,
+    Key,
+    keys,
+    types,
+)
 from .lines import Path, line_of
-from .words import FRAMES, LISTS, PARTS, RENAMED, TEXTS, VARIABLES, WORDS, keys
+from .names import Names
 
 
 MOST = 5000  # numbers in one array, elements in one profile, members of one table
-_WHOLE = {"teeth": 400, "slots": 100}
-
-
-class FileError(ValueError):
-    """What is wrong with a model file, and where: its `line`, and the `path` of the key."""
-
-    __module__ = "mbsjax"
-
-    def __init__(self, problem: str, source: str, line: int | None = None, path: Path = ()):
-        self.problem, self.source, self.line, self.path = problem, source, line, path
-        place = [source] + [f"line {line}"] * (line is not None) + [".".join(path)] * bool(path)
-        super().__init__(f"{', '.join(place)}: {problem}")
-
-
-class Components(eqx.Module):
-    """A load whose components are formulas of the time and of what the mechanism does: `t`, `O.q`, `O.v`."""
-
-    parts: tuple[Any, ...]
-    single: bool = eqx.field(static=True)
-
-    def __call__(self, t: Array, at: Moment) -> Any:
-        found = [evaluated(p, t, at) if isinstance(p, Formula) else p for p in self.parts]
-        return found[0] if self.single else tuple(found)
-
-
-class Switched(eqx.Module):
-    """A force whose formula knows the sides of its switches as `s1`, `s2`, ..., 1 or 0."""
-
-    formula: Formula
-
-    def __call__(self, x: Array, v: Array, t: Array, on: Array) -> Array:
-        return self.formula(x, v, t, *(on[i].astype(float) for i in range(on.shape[0])))
-
-
-class Watch(eqx.Module):
-    """A trigger given by a formula of `t`, `O.q`, `O.v`."""
-
-    formula: Formula
-
-    def __call__(self, at: Moment) -> Array:
-        return evaluated(self.formula, at.t, at)
-
-
-def evaluated(formula: Formula, t: Array, at: Moment) -> Any:
-    """A formula of the state of a mechanism, at an instant."""
-    given = []
-    for name in formula.variables:
-        what, _, rate = name.rpartition(".")
-        given.append(t if name == "t" else getattr(at[what], rate))
-    return formula(*given)
+BROKEN = object()  # a parameter that has no value, of which something is wrong
 
 
 class Reader:
-    """Reads the tables of one file, with these numbers for its parameters."""
+    """Reads the tables of one file, with these numbers for its parameters, and these names for what keys refer to.
 
-    def __init__(self, source: str, lines: Mapping[Path, int], numbers: Mapping[str, Any]):
+    What is wrong is raised. With a list of `mistakes` it is put there, and the next key is read.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        lines: Mapping[Path, int],
+        numbers: Mapping[str, Any],
+        known: Names | None = None,
+        mistakes: list[FileError] | None = None,
+    ):
         self.source, self.lines, self.numbers = source, dict(lines), numbers
+        self.known, self.mistakes = known, mistakes
 
     def wrong(self, problem: Any, path: Path) -> FileError:
         return FileError(str(problem), self.source, line_of(self.lines, path), path)
+
+    def complain(self, problem: Any, path: Path) -> None:
+        """What is wrong, where the rest of a table can be read all the same."""
+        with self.going_on():
+            raise self.wrong(problem, path)
+
+    @contextlib.contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Goes on after what is wrong within, where mistakes are listed. What follows from another one is left out."""
+        try:
+            yield
+        except FileError as error:
+            if self.mistakes is None:
+                raise
+            if not isinstance(error, Consequence):
+                self.mistakes.append(error)
 
     def guarded(self, path: Path, f: Callable, *given: Any, **more: Any) -> Any:
         """Calls a function of the library; its complaints get their place in the file."""
@@ -97,14 +88,24 @@ class Reader:
             raise self.wrong(f"more than {MOST} entries", path)
         return given
 
-    def only(self, given: dict, known: Iterable[str], path: Path) -> None:
-        """Raises where a table has a key that means nothing there."""
-        known = list(known)
+    def only(self, given: Iterable[str], known: Iterable[str], path: Path) -> set[str]:
+        """Complains of the keys of a table that mean nothing there; what was probably meant by them."""
+        known, meant = list(known), set()
         for key in given:
             if key not in known:
                 near = difflib.get_close_matches(key, known, 1)
                 hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
-                raise self.wrong(f"the key {key!r} has no meaning here; {hint}", (*path, key))
+                meant.update(near)
+                self.complain(f"the key {key!r} has no meaning here; {hint}", (*path, key))
+        return meant
+
+    def members(self, given: Any, path: Path, read: Callable[[str, Any, Path], Any]) -> dict[str, Any]:
+        """What is read of each member of a table, by its name."""
+        found = {}
+        for name, x in self.table(given, path).items():
+            with self.going_on():
+                found[name] = read(name, x, (*path, name))
+        return found
 
     def by_new_names(self, table: dict) -> dict:
         """A table whose keys and type may have old names, which warn."""
@@ -122,24 +123,28 @@ class Reader:
         table = self.by_new_names(dict(self.table(given, path)))
         if kind is None:
             kind = table.pop("type", None)
-            if not isinstance(kind, str) or kind not in WORDS[group]:
-                near = difflib.get_close_matches(str(kind), WORDS[group], 1)
-                known = f"did you mean {near[0]!r}?" if near else f"it is one of {', '.join(WORDS[group])}"
+            if not isinstance(kind, str) or kind not in types(group):
+                near = difflib.get_close_matches(str(kind), types(group), 1)
+                known = f"did you mean {near[0]!r}?" if near else f"it is one of {', '.join(types(group))}"
                 told = "the type of this {0} is missing" if kind is None else "there is no {0} of the type {1!r}"
                 raise self.wrong(f"{told.format(group, kind)}; {known}", (*path, "type"))
-        arguments = keys(group, kind)
-        self.only(table, arguments, path)
-        found = {key: self.argument(kind, key, arguments[key], x, (*path, key)) for key, x in table.items()}
-        if kind == "actuator" and "switches" in found and isinstance(found.get("function"), Formula):
-            found["function"] = Switched(found["function"])
-        for key, parameter in arguments.items():
-            if parameter.default is inspect.Parameter.empty and key not in found:
-                raise self.wrong(f"{key!r} is missing", path)
-        return self.guarded(path, WORDS[group][kind], **more, **found)
+        arguments, found = keys(group, kind), {}
+        meant = self.only(table, arguments, path)
+        for key, x in table.items():
+            if key in arguments:
+                with self.going_on():
+                    found[key] = self.argument(kind, key, arguments[key], x, (*path, key))
+        for key, known in arguments.items():
+            if known.needed and key not in table and key not in meant:
+                self.complain(f"{key!r} is missing", path)
+        return self.construct(group, kind, path, {**more, **found})
 
-    def argument(self, kind: str, key: str, parameter: inspect.Parameter, given: Any, path: Path) -> Any:
+    def construct(self, group: str, kind: str, path: Path, found: dict[str, Any]) -> Any:
+        """The part itself: it is made in `build.py`."""
+
+    def argument(self, kind: str, key: str, known: Key, given: Any, path: Path) -> Any:
         if key in TEXTS:
-            return self.text(given, path)
+            return self.reference(key, self.choice(given, known.choices, path), path)
         if key in PARTS:
             return self.made(PARTS[key], given, path)
         if key in LISTS:
@@ -147,9 +152,9 @@ class Reader:
         if key in FRAMES:
             return self.frame(given, path)
         if key == "points" and kind == "body":
-            return {name: self.number(p, (*path, name)) for name, p in self.table(given, path).items()}
+            return self.members(given, path, lambda _, x, at: self.shaped(self.number(x, at), "point", at))
         if key == "profiles":
-            return {name: self.made("profile", p, (*path, name)) for name, p in self.table(given, path).items()}
+            return self.members(given, path, lambda _, x, at: self.made("profile", x, at))
         if key == "law":
             touching = kind in ("contact", "play")
             if isinstance(given, str) and not touching:
@@ -161,28 +166,66 @@ class Reader:
             table = isinstance(given, dict)
             return self.made("play", given, path, kind="play") if table else self.number(given, path)
         if key == "on":
-            return given if isinstance(given, str) else self.gauge(given, path)
+            return self.reference(key, given, path) if isinstance(given, str) else self.gauge(given, path)
         if (kind, key) in VARIABLES:
             if key == "switches":
                 return [self.function(x, VARIABLES[kind, key], path) for x in self.row(given, path)]
             return self.function(given, VARIABLES[kind, key], path)
         if kind == "load" and key in ("force", "torque"):
             return self.components(given, path)
-        if isinstance(given, bool) or parameter.annotation is bool:
-            if key == "smooth" and isinstance(given, list) and all(isinstance(x, bool) for x in given):
-                return given
-            if not isinstance(given, bool) or parameter.annotation is float:
-                raise self.wrong(f"{'true or false' if not isinstance(given, bool) else 'a number'} is expected", path)
-            return given
-        if key in ("orders", "hollow", "elements_a", "elements_b"):
+        if known.flag or (key == "smooth" and isinstance(given, bool)):
+            return self.flag(given, path)
+        if key == "smooth":
+            return [self.flag(x, path) for x in self.row(given, path)]
+        if key in WHOLE_ROWS:
             if not all(isinstance(x, int) and not isinstance(x, bool) and abs(x) < 1000 for x in self.row(given, path)):
                 raise self.wrong("whole numbers, less than 1000, are expected", path)
             return given
-        if key == "smooth":
-            return [self.flag(x, path) for x in self.row(given, path)]
-        if key in _WHOLE:
-            return self.whole(given, path, _WHOLE[key])
-        return self.number(given, path)
+        if key in WHOLES:
+            return self.whole(given, path, WHOLES[key])
+        found = self.number(given, path)
+        return self.shaped(found, SHAPED[key], path) if key in SHAPED else found
+
+    def choice(self, given: Any, known: Iterable[str], path: Path) -> str:
+        """A text; one of these, if there are any."""
+        known = list(known)
+        if known and given not in known:
+            either = ", ".join(f'"{x}"' for x in known[:-1]) + f' or "{known[-1]}"'
+            raise self.wrong(f"{either} is expected, got {_brief(given)}", path)
+        return self.text(given, path)
+
+    def reference(self, key: str, given: str, path: Path) -> str:
+        """A text that names something else of the file."""
+        what = REFERENCES.get(key)
+        if self.known is None or what is None or self.known.is_vague(given):
+            return given
+        places = {
+            "body": self.known.bodies,
+            "coordinate": self.known.coordinates,
+            "coordinate or gauge": (*self.known.coordinates, *self.known.gauges),
+            "dimension with a tolerance": self.known.dimensions,
+        }
+        known = places.get(what)
+        if known is None:
+            body, _, given_name = given.partition(".")
+            if not body or not given_name:
+                raise self.wrong(f"a profile is named as 'body.profile', got {given!r}", path)
+            name, what, known = body, "body", self.known.bodies
+            if body in known:
+                name, what, known = given_name, f"profile of body {body!r}", self.known.profiles[body]
+        else:
+            name = given
+        if name not in known:
+            raise self.wrong(unknown(what, name, known), path)
+        return given
+
+    def shaped(self, found: Any, shape: str, path: Path) -> Any:
+        """Numbers that must be so many."""
+        if _shape(found) not in SHAPES[shape]:
+            expected = {"point": "two or three numbers are", "number": "one number is"}
+            told = expected.get(shape, "two or three numbers, a 4x4 matrix or a table {x, y, angle} are")
+            raise self.wrong(f"{told} expected", path)
+        return found
 
     def gauge(self, given: Any, path: Path) -> Any:
         """A gauge that belongs to a force: it may have a name of its own."""
@@ -214,8 +257,9 @@ class Reader:
 
     def whole(self, given: Any, path: Path, most: int, least: int = 0) -> int:
         if isinstance(given, str):
-            found = self.number(given, path)
-            given = int(found) if is_concrete(found) and np.ndim(found) == 0 and float(found).is_integer() else given
+            with contextlib.suppress(TypeError):  # of a number that is not known yet
+                found = float(self.number(given, path))
+                given = int(found) if found.is_integer() else given
         if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= most:
             raise self.wrong(f"a whole number from {least} to {most} is expected, got {_brief(given)}", path)
         return given
@@ -230,7 +274,7 @@ class Reader:
     def number(self, given: Any, path: Path, depth: int = 0) -> Any:
         """A number, a formula, or an array of these."""
         if isinstance(given, str):
-            return self.guarded(path, lambda: value(parse(given), lambda name: known_number(name, self.numbers, given)))
+            return self.guarded(path, lambda: value(parse(given), lambda name: self.look(name, given)))
         if isinstance(given, list):
             if depth > 3:
                 raise self.wrong("arrays are nested too deeply", path)
@@ -240,6 +284,19 @@ class Reader:
         if isinstance(given, int) and abs(given) > 2**53:
             raise self.wrong("a whole number is too large", path)
         return float(given)
+
+    def look(self, name: str, text: str) -> Any:
+        """The number of a parameter, in a formula."""
+        found = known_number(name, self.numbers, text)
+        if found is BROKEN:
+            raise Consequence(text, self.source)
+        return found
+
+    def array(self, given: Any) -> Any:
+        return np.asarray(given, float)
+
+    def linspace(self, first: Any, last: Any, count: int) -> Any:
+        return np.linspace(first, last, count)
 
     def function(self, given: Any, variables: tuple[str, ...], path: Path) -> Any:
         """A formula of some variables; without any of them, a number."""
@@ -251,69 +308,45 @@ class Reader:
         clash = [v for v in variables if v in self.numbers and v in used]
         if clash:
             raise self.wrong(f"{clash[0]!r} is a variable of this formula: call the parameter otherwise", path)
-        return self.guarded(path, Formula, given, variables, self.numbers)
+        return self.formula(given, variables, path)
+
+    def formula(self, text: str, variables: tuple[str, ...], path: Path) -> Any:
+        """A formula of these variables: the function is made in `build.py`."""
+        every = {**self.numbers, **dict.fromkeys(variables)}
+        for name in self.guarded(path, lambda: names(parse(text))):
+            if self.guarded(path, known_number, name, every, text) is BROKEN:
+                raise Consequence(text, self.source)
+
+    def state_variables(self, given: str, path: Path) -> tuple[str, ...]:
+        """The variables of a formula of the state of a mechanism: `t`, and names like `O.q` and `O.v`."""
+        used = self.guarded(path, lambda: names(parse(given)))
+        found = tuple(n for n in used if n not in self.numbers and (n == "t" or n.endswith((".q", ".v"))))
+        for name in found:
+            if name != "t":
+                self.reference("on", name.rpartition(".")[0], path)
+        return found
 
     def state_function(self, given: Any, path: Path) -> Any:
-        """A formula of the state of the mechanism: names with a dot, and `t`, are its variables."""
-        if not isinstance(given, str):
-            return self.number(given, path)
-        used = self.guarded(path, lambda: names(parse(given)))
-        variables = tuple(n for n in used if n not in self.numbers and (n == "t" or n.endswith((".q", ".v"))))
-        return self.guarded(path, Formula, given, variables, self.numbers) if variables else self.number(given, path)
+        """A formula of the state of the mechanism; without any of its variables, a number."""
+        variables = self.state_variables(given, path) if isinstance(given, str) else ()
+        return self.formula(given, variables, path) if variables else self.number(given, path)
 
-    def components(self, given: Any, path: Path) -> Any:
-        single = not isinstance(given, list)
-        parts = [self.state_function(x, path) for x in ([given] if single else self.row(given, path))]
-        if any(isinstance(p, Formula) for p in parts):
-            fixed = lambda p: p if isinstance(p, Formula) else as_float(p, "a component of a load")
-            return Components(tuple(fixed(p) for p in parts), single)
-        return parts[0] if single else parts
+    def components(self, given: Any, path: Path) -> list[Any]:
+        return [self.state_function(x, path) for x in (self.row(given, path) if isinstance(given, list) else [given])]
 
     def frame(self, given: Any, path: Path) -> Any:
-        """A point, a 4x4 matrix, or a table {x, y, angle}."""
+        """A point, a 4x4 matrix, or a table {x, y, angle}, as its three numbers."""
         if not isinstance(given, dict):
-            return self.number(given, path)
+            return self.shaped(self.number(given, path), "frame", path)
         self.only(given, ("x", "y", "angle"), path)
-        return self.guarded(path, at, *(self.number(given.get(k, 0.0), (*path, k)) for k in ("x", "y", "angle")))
+        read = lambda k: self.shaped(self.number(given.get(k, 0.0), (*path, k)), "number", (*path, k))
+        return {k: read(k) for k in ("x", "y", "angle")}
 
 
-def mechanism(reader: Reader, document: Mapping[str, Any]) -> Mechanism:
-    """The mechanism of a file."""
-
-    def members(table: str, group: str, kind: str | None = None) -> list[Any]:
-        given = reader.table(document.get(table, {}), (table,))
-        return [reader.made(group, x, (table, name), kind=kind, name=name) for name, x in given.items()]
-
-    bodies = members("bodies", "body", "body")
-    joints = members("joints", "joint") + members("contacts", "contact", "contact")
-    more: dict[str, Any] = {"forces": members("forces", "force")}
-    if "gravity" in document:
-        more["gravity"] = reader.number(document["gravity"], ("gravity",))
-    if "planar" in document:
-        more["planar"] = reader.flag(document["planar"], ("planar",))
-    gauges = members("gauges", "gauge")
-    try:
-        return Mechanism(bodies, joints, gauges, **more)
-    except ValueError as error:
-        raise reader.wrong(error, _culprit(str(error), document)) from error
-
-
-def _culprit(problem: str, document: Mapping[str, Any]) -> Path:
-    """The table that a complaint about the whole mechanism names first."""
-    named = [
-        (problem.index(f"{name!r}"), (table, name))
-        for table in ("joints", "contacts", "gauges", "forces", "bodies")
-        for name in document.get(table, {})
-        if f"{name!r}" in problem
-    ]
-    return min(named)[1] if named else ()
-
-
-def parameters(source: str, lines: Mapping[Path, int], given: Any, others: Mapping[str, Any]) -> dict[str, Any]:
+def parameters(reader: Reader, given: Any, others: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of all parameters, formulas worked out; `others` stand for those of the file."""
-    reader = Reader(source, lines, {})
     table = reader.table(given, ("parameters",))
-    reader.only(dict(others), [k for k, x in table.items() if not isinstance(x, str)], ("parameters",))
+    reader.only(others, [k for k, x in table.items() if not isinstance(x, str)], ("parameters",))
     found: dict[str, Any] = {}
 
     def find(name: str, way: tuple[str, ...]) -> Any:
@@ -323,6 +356,7 @@ def parameters(source: str, lines: Mapping[Path, int], given: Any, others: Mappi
         if len(way) > 100:
             raise reader.wrong("parameters depend on each other in too long a row", path)
         if name not in found:
+            found[name] = BROKEN  # until it is found
             x = others.get(name, table[name])
             if isinstance(x, str):
                 tree = reader.guarded(path, parse, x)
@@ -336,13 +370,25 @@ def parameters(source: str, lines: Mapping[Path, int], given: Any, others: Mappi
                 x = reader.number(x, path)
                 x = reader.guarded(path, np.asarray, x, float) if isinstance(x, list) else x
             found[name] = x
+        if found[name] is BROKEN:
+            raise Consequence(name, reader.source)
         return found[name]
 
     for name in table:
-        if name in CONSTANTS or not name.isidentifier():
-            raise reader.wrong("the name of a parameter must be a word, and no constant", ("parameters", name))
-        find(name, ())
+        with reader.going_on():
+            if name in CONSTANTS or not name.isidentifier():
+                raise reader.wrong("the name of a parameter must be a word, and no constant", ("parameters", name))
+            find(name, ())
     return found
+
+
+def _shape(x: Any) -> tuple | None:
+    """The shape of nested lists of numbers, which may be traced; None where rows differ."""
+    if not isinstance(x, list):
+        return np.shape(x)
+    each = {_shape(entry) for entry in x}
+    inner = each.pop() if len(each) == 1 else None
+    return None if inner is None else (len(x), *inner)
 
 
 def _brief(x: Any) -> str:

@@ -1,11 +1,32 @@
-"""The schema of model files, for editors that check and complete them."""
+"""The schema of model files, made from the arguments of constructors: for editors that check and complete them, and for
+`grammar.py`, by which files are read. `make schema` makes it again."""
 
 import inspect
+import json
+import pathlib
+import typing
 from typing import Any
 
 from .._model.play import RULES
-from .tables import ANALYSES, CHOICES, GOALS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
-from .words import FRAMES, LISTS, PARTS, TEXTS, WORDS, keys
+from .grammar import (
+    ANALYSES,
+    CHOICES,
+    CONDITION,
+    FRAMES,
+    GOAL,
+    GOALS,
+    KINEMATICS,
+    LISTS,
+    PARTS,
+    SIMULATE,
+    SOLVERS,
+    STUDY,
+    SYNTHESIS,
+    TEXTS,
+    TRIGGER,
+    WHOLE_ROWS,
+)
+from .words import WORDS, arguments
 
 
 _NUMBER = {"$ref": "#/$defs/number"}
@@ -27,9 +48,10 @@ def schema() -> dict[str, Any]:
     groups |= {f"{kind}_friction": _table("friction", kind) for kind in WORDS["friction"]}
     pair = {"type": "array", "items": _NUMBERS, "minItems": 2, "maxItems": 2}
     whole, flag, every = {"type": "integer", "minimum": 0}, {"type": "boolean"}, _each(_NUMBERS)
-    goal = _closed({"type": {"enum": list(GOALS)}, "measure": _TEXT, "target": _NUMBERS, "weight": _NUMBER})
-    condition = _closed({"measure": _TEXT, "lower": _NUMBERS, "upper": _NUMBERS, "scale": _NUMBER})
-    trigger = _closed({"function": _TEXT, "stop": flag})
+    aims: dict[str, Any] = {"type": {"enum": list(GOALS)}, "measure": _TEXT, "weight": _NUMBER, "scale": _NUMBER}
+    aims |= {key: _NUMBERS for key in ("target", "lower", "upper")}
+    goal, condition = (_closed({key: aims[key] for key in keys}) for keys in (GOAL, CONDITION))
+    trigger = _closed(dict(zip(TRIGGER, (_TEXT, flag))))
     kinds: dict[str, Any] = {
         "t0": _NUMBER, "t1": _NUMBER, "ts": _NUMBERS, "outputs": whole, "estimate": every, "positions": every,
         "velocities": every, "max_steps": whole, "max_events": whole, "solver": {"enum": list(SOLVERS)},
@@ -49,7 +71,7 @@ def schema() -> dict[str, Any]:
             "bodies": _each({"$ref": "#/$defs/body"}), "joints": _each({"$ref": "#/$defs/joint"}),
             "contacts": _each({"$ref": "#/$defs/contact"}), "gauges": _each({"$ref": "#/$defs/gauge"}),
             "forces": _each({"$ref": "#/$defs/force"}), "drive": _each(_NUMBER), "kinematics": pick(KINEMATICS),
-            "simulate": pick(SIMULATE), "study": pick(("of",)), "tolerances": _each(tolerance),
+            "simulate": pick(SIMULATE), "study": pick(STUDY), "tolerances": _each(tolerance),
             "correlation": _each(_each(_NUMBER)), "lots": _each({"type": "array", "items": _TEXT}),
             "measures": _each(_TEXT), "limits": _each(pair), "units": _each(_TEXT), "synthesis": pick(SYNTHESIS),
         }),
@@ -78,16 +100,28 @@ def _group(group: str) -> dict[str, Any]:
 
 
 def _table(group: str, kind: str, typed: bool = False) -> dict[str, Any]:
-    arguments = keys(group, kind)
-    properties = {key: _kind(kind, key, p) for key, p in arguments.items()}
-    needed = [key for key, p in arguments.items() if p.default is inspect.Parameter.empty]
+    given = arguments(group, kind)
+    properties = {key: _kind(kind, key, p) for key, p in given.items()}
+    needed = [key for key, p in given.items() if p.default is inspect.Parameter.empty]
     if typed:
         properties, needed = {"type": {"const": kind}, **properties}, ["type", *needed]
     found = _closed(properties)
+    if group == "joint":
+        found["coordinates"] = _coordinates(kind, needed)
     return found | ({"required": needed} if needed else {})
 
 
+def _coordinates(kind: str, needed: list[str]) -> list[str]:
+    """The coordinates of a joint of this type: what formulas and drives call them."""
+    every = arguments("joint", kind)
+    numbers = {key: 1.0 for key in needed if key not in ("type", "body_a", "body_b")}
+    more = {**numbers, **({"radii": (1.0, 2.0)} if "radii" in every else {})}
+    return list(WORDS["joint"][kind]("J", "a", "b", **more).pair.coordinates)
+
+
 def _kind(kind: str, key: str, parameter: inspect.Parameter) -> dict[str, Any]:
+    if typing.get_origin(parameter.annotation) is typing.Literal:
+        return {"enum": list(typing.get_args(parameter.annotation))}
     if key in TEXTS and key != "rule":
         return _TEXT
     if key in PARTS:
@@ -116,8 +150,12 @@ def _kind(kind: str, key: str, parameter: inspect.Parameter) -> dict[str, Any]:
         return {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "boolean"}}]}
     if parameter.annotation is bool:
         return {"type": "boolean"}
-    if key in ("orders", "hollow", "elements_a", "elements_b"):
+    if key in WHOLE_ROWS:
         return {"type": "array", "items": {"type": "integer"}}
     if parameter.annotation is int:
         return {"type": "integer"}
     return _NUMBERS
+
+
+if __name__ == "__main__":
+    pathlib.Path(__file__).with_name("model.schema.json").write_text(json.dumps(schema(), indent=2) + "\n")

@@ -1,37 +1,18 @@
-"""The tables of a model file that say what to do with a mechanism: their keys, and how they are read."""
+"""The tables of a model file that say what to do with a mechanism, and how they are read; in plain Python."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
 
-from .._events.trigger import Trigger
-from .._model.mechanism import unknown
-from .._programs.precision import is_concrete, numpy_of
-from .._synthesis.goal import Match, Minimax, Minimize
-from .._tolerance.parameters import labels
-from .formula import Formula
-from .measures import Measure
-from .read import Reader, Watch
+from .._programs.names import unknown
+from .formula import parse
+from .grammar import ANALYSES, CHOICES, CONDITION, GOAL, GOALS, SOLVERS, STUDY, SYNTHESIS, TRIGGER
+from .lines import Path
+from .read import BROKEN, Reader
 
 
-TABLES = ("bodies", "joints", "contacts", "gauges", "forces", "drive", "kinematics", "simulate")
-_STUDY = ("study", "tolerances", "correlation", "lots", "measures", "limits", "units", "synthesis")
-KEYS = ("title", "gravity", "planar", "parameters", *TABLES, *_STUDY)
-KINEMATICS = ("t0", "t1", "outputs", "ts", "estimate", "max_steps", "max_events")
-SIMULATE = (
-    "t1", "outputs", "ts", "positions", "velocities", "estimate", "solver", "rtol", "atol", "rest_speed", "impacts",
-    "restitution", "max_steps", "max_events", "triggers",
-)  # fmt: skip
-ANALYSES = {"kinematics": KINEMATICS, "simulate": SIMULATE}  # and the keys of their tables
-SYNTHESIS = ("of", "variables", "goals", "conditions", "angles", "exact", "starts", "seed", "draw")
-CHOICES = {"impacts": ("together", "in turn"), "restitution": ("newton", "poisson")}  # of [simulate]
-SOLVERS = {"tsit5": "Tsit5", "dopri8": "Dopri8", "kvaerno5": "Kvaerno5"}  # as diffrax calls them
-GOALS = {"match": Match, "minimax": Minimax, "minimize": Minimize}
-
-
-def needed_table(reader: Reader, outer: dict, name: str, path: tuple[str, ...] = ()) -> dict[str, Any]:
+def needed_table(reader: Reader, outer: Mapping[str, Any], name: str, path: Path = ()) -> dict[str, Any]:
     """A table that must be there, within another one or within the whole file."""
     found = reader.table(outer.get(name, {}), (*path, name))
     if not found:
@@ -39,95 +20,256 @@ def needed_table(reader: Reader, outer: dict, name: str, path: tuple[str, ...] =
     return found
 
 
+def read_parts(reader: Reader, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The parts of a mechanism, and what else is said of it."""
+
+    def members(table: str, group: str, kind: str | None = None) -> list[Any]:
+        make = lambda name, x, path: reader.made(group, x, path, kind=kind, name=name)
+        with reader.going_on():
+            return list(reader.members(document.get(table, {}), (table,), make).values())
+        return []
+
+    found: dict[str, Any] = {"bodies": members("bodies", "body", "body")}
+    found["joints"] = members("joints", "joint") + members("contacts", "contact", "contact")
+    found["forces"], found["gauges"] = members("forces", "force"), members("gauges", "gauge")
+    if "gravity" in document:
+        with reader.going_on():
+            found["gravity"] = reader.shaped(reader.number(document["gravity"], ("gravity",)), "point", ("gravity",))
+    if "planar" in document:
+        with reader.going_on():
+            found["planar"] = reader.flag(document["planar"], ("planar",))
+    return found
+
+
+def read_section(reader: Reader, document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The table of an analysis, `kinematics` or `simulate`."""
+    table = reader.table(document.get(name, {}), (name,))
+    reader.only(table, ANALYSES[name], (name,))
+    return table
+
+
 def read_counts(reader: Reader, table: dict, section: str) -> dict[str, Any]:
     """How many steps and events there may be, where a table says so."""
-    most = {"max_steps": 10**6, "max_events": 10**4}
-    return {k: reader.whole(table[k], (section, k), n, 1) for k, n in most.items() if k in table}
+    most, found = {"max_steps": 10**6, "max_events": 10**4}, {}
+    for key in set(most) & set(table):
+        with reader.going_on():
+            found[key] = reader.whole(table[key], (section, key), most[key], 1)
+    return found
 
 
 def read_values(reader: Reader, table: dict, section: str, key: str) -> dict[str, Any]:
     """Numbers by name: an estimate, positions or velocities."""
-    path = (section, key)
-    return {name: reader.number(x, (*path, name)) for name, x in reader.table(table[key], path).items()}
+    return reader.members(table[key], (section, key), lambda _, x, path: reader.number(x, path))
 
 
-def read_times(reader: Reader, table: dict, section: str) -> Array:
+def read_times(reader: Reader, table: dict, section: str) -> Any:
     """The output times that a table asks for."""
     if "ts" in table:
-        reader.row(table["ts"], (section, "ts"))
-        return reader.guarded((section, "ts"), jnp.asarray, reader.number(table["ts"], (section, "ts")), float)
+        path = (section, "ts")
+        return reader.guarded(path, reader.array, reader.number(reader.row(table["ts"], path), path))
     if "t1" not in table:
         raise reader.wrong(f"when it ends, `t1`, is missing in [{section}]", (section,))
-    t0, t1 = (reader.number(table.get(k, 0.0), (section, k)) for k in ("t0", "t1"))
-    n = reader.whole(table.get("outputs", 201), (section, "outputs"), 10**5, 2)
-    return jnp.asarray(numpy_of(t0, t1).linspace(t0, t1, n), float)
-
-
-def read_solver(reader: Reader, name: Any) -> Any:
-    """A solver of a simulation, one of diffrax."""
-    import diffrax  # here, as most do without
-
-    if not isinstance(name, str) or name not in SOLVERS:
-        raise reader.wrong(f"there is no solver {name!r}; there are {', '.join(SOLVERS)}", ("simulate", "solver"))
-    return getattr(diffrax, SOLVERS[name])()
+    n, ends = 201, [0.0, 0.0]
+    if "outputs" in table:
+        with reader.going_on():
+            n = reader.whole(table["outputs"], (section, "outputs"), 10**5, 2)
+    for i, key in enumerate(("t0", "t1")):
+        with reader.going_on():
+            ends[i] = reader.shaped(reader.number(table.get(key, 0.0), (section, key)), "number", (section, key))
+    return reader.linspace(ends[0], ends[1], n)
 
 
 def read_options(reader: Reader, table: dict) -> dict[str, Any]:
     """What `[simulate]` says of how it is done."""
     found = read_counts(reader, table, "simulate")
-    for key in ("rtol", "atol", "rest_speed"):
-        if key in table:
-            found[key] = reader.number(table[key], ("simulate", key))
-    for key, known in CHOICES.items():
-        if key in table and table[key] not in known:
-            either = " or ".join(f'"{x}"' for x in known)
-            raise reader.wrong(f"{either} is expected, got {table[key]!r}", ("simulate", key))
-        found |= {key: table[key]} if key in table else {}
+    for key in [key for key in ("rtol", "atol", "rest_speed", *CHOICES) if key in table]:
+        x, path = table[key], ("simulate", key)
+        with reader.going_on():
+            found[key] = reader.choice(x, CHOICES[key], path) if key in CHOICES else reader.number(x, path)
     if "solver" in table:
-        found["solver"] = read_solver(reader, table["solver"])
-    triggers = reader.table(table.get("triggers", {}), ("simulate", "triggers"))
-    return found | {"triggers": [read_trigger(reader, name, x) for name, x in triggers.items()]}
+        with reader.going_on():
+            found["solver"] = read_solver(reader, table["solver"])
+    with reader.going_on():
+        read = lambda name, x, path: read_trigger(reader, x, path)
+        found["triggers"] = reader.members(table.get("triggers", {}), ("simulate", "triggers"), read)
+    return found
 
 
-def read_trigger(reader: Reader, name: str, given: Any) -> Trigger:
-    """A trigger of a simulation."""
-    path = ("simulate", "triggers", name)
+def read_solver(reader: Reader, name: Any) -> str:
+    """The name of a solver of a simulation."""
+    if not isinstance(name, str) or name not in SOLVERS:
+        raise reader.wrong(f"there is no solver {name!r}; there are {', '.join(SOLVERS)}", ("simulate", "solver"))
+    return name
+
+
+def read_trigger(reader: Reader, given: Any, path: Path) -> tuple[Any, bool]:
+    """The function of a trigger, and whether it stops the simulation."""
     table = reader.table(given, path)
-    reader.only(table, ("function", "stop"), path)
-    f = reader.state_function(reader.text(table.get("function", ""), (*path, "function")), (*path, "function"))
-    if not isinstance(f, Formula):
+    reader.only(table, TRIGGER, path)
+    text, at = reader.text(table.get("function", ""), (*path, "function")), (*path, "function")
+    f = reader.state_function(text, at)
+    if not reader.state_variables(text, at):
         raise reader.wrong("the function of a trigger must depend on the state: `t`, `O.q`, `O.v`", path)
-    stop = reader.flag(table.get("stop", False), (*path, "stop"))
-    return reader.guarded(path, Trigger, name, Watch(f), stop=stop)
+    return f, reader.flag(table.get("stop", False), (*path, "stop"))
 
 
-def read_measures(reader: Reader, given: Any, path: tuple[str, ...]) -> dict[str, Measure]:
+def read_measures(reader: Reader, given: Any, path: Path) -> dict[str, str]:
     """Measures by name."""
-    table = reader.table(given, path)
-    return {name: reader.guarded((*path, name), Measure, reader.text(x, (*path, name))) for name, x in table.items()}
+    return reader.members(given, path, lambda _, x, at: read_measure(reader, x, at))
 
 
-def read_together(reader: Reader, document: dict[str, Any], varied: dict[str, Any]) -> dict[str, Any]:
+def read_measure(reader: Reader, given: Any, path: Path) -> str:
+    """A measure, which is known to be a formula."""
+    text = reader.text(given, path)
+    reader.guarded(path, parse, text)
+    return text
+
+
+def read_drive(reader: Reader, document: Mapping[str, Any]) -> dict[str, Any]:
+    """The drivers: numbers, and formulas of `t`."""
+    return reader.members(document.get("drive", {}), ("drive",), lambda _, x, at: reader.function(x, ("t",), at))
+
+
+def read_of(reader: Reader, document: Mapping[str, Any], section: str) -> str:
+    """What `[study]` or `[synthesis]` is about: what it says, or the first analysis that the file has a table for."""
+    given = reader.table(document.get(section, {}), (section,)).get("of")
+    found = given or next((of for of in ANALYSES if of in document), "simulate")
+    if found not in list(ANALYSES):
+        either = ", ".join(map(repr, ANALYSES))
+        raise reader.wrong(f"`of` must be one of {either}, got {found!r}", (section, "of"))
+    return found
+
+
+class StudyTables(NamedTuple):
+    """What the tables of a tolerance study hold."""
+
+    of: str
+    tolerances: dict[str, Any]
+    measures: dict[str, str]
+    limits: dict[str, tuple[Any, Any]]
+    together: dict[str, Any]
+
+
+def read_study(reader: Reader, document: Mapping[str, Any], nominal: Mapping[str, Any]) -> StudyTables:
+    """The tables of a tolerance study; `nominal` are the parameters that are numbers."""
+    reader.only(reader.table(document.get("study", {}), ("study",)), STUDY, ("study",))
+
+    def tolerance(name: str, x: Any, path: Path) -> Any:
+        if name not in nominal:
+            raise reader.wrong(f"there is {unknown('parameter that is a number', name, list(nominal))}", path)
+        return reader.made("distribution", x, path) if isinstance(x, dict) else reader.number(x, path)
+
+    of, tolerances, measures, limits, together = "", {}, {}, {}, {}
+    with reader.going_on():
+        of = read_of(reader, document, "study")
+    with reader.going_on():
+        tolerances = reader.members(needed_table(reader, document, "tolerances"), ("tolerances",), tolerance)
+    with reader.going_on():
+        measures = read_measures(reader, needed_table(reader, document, "measures"), ("measures",))
+    with reader.going_on():
+        reader.only(reader.table(document.get("limits", {}), ("limits",)), document.get("measures", {}), ("limits",))
+        limits = reader.members(document.get("limits", {}), ("limits",), lambda _, x, at: read_limits(reader, x, at))
+    with reader.going_on():
+        varied = {name: x for name, x in nominal.items() if name in document.get("tolerances", {})}
+        together = read_together(reader, document, varied)
+    return StudyTables(of, tolerances, measures, limits, together)
+
+
+def read_units(reader: Reader, document: Mapping[str, Any]) -> dict[str, str]:
+    """The units of parameters and measures, by name."""
+    measures = reader.table(document.get("measures", {}), ("measures",))
+    reader.only(reader.table(document.get("units", {}), ("units",)), (*reader.numbers, *measures), ("units",))
+    return reader.members(document.get("units", {}), ("units",), lambda _, x, at: reader.text(x, at))
+
+
+class Aim(NamedTuple):
+    """A goal or a condition of a task."""
+
+    type: str
+    measure: str
+    numbers: dict[str, Any]
+    path: Path
+
+
+class TaskTables(NamedTuple):
+    """What the tables of a task of synthesis hold."""
+
+    of: str
+    variables: dict[str, tuple[Any, Any]]
+    goals: dict[str, Aim]
+    conditions: dict[str, Aim]
+    angles: list[str]
+    exact: bool
+    search: dict[str, Any]
+
+
+def read_task(reader: Reader, document: Mapping[str, Any], nominal: Mapping[str, Any]) -> TaskTables:
+    """The table `[synthesis]`; `nominal` are the parameters that are numbers."""
+    where = ("synthesis",)
+    table = reader.table(document.get("synthesis", {}), where)
+    reader.only(table, SYNTHESIS, where)
+    pair = lambda _, x, path: read_limits(reader, x, path)
+    goal = lambda _, x, path: _aim(reader, x, path, GOAL)
+    condition = lambda _, x, path: _aim(reader, x, path, CONDITION)
+    of, variables, goals, conditions, angles, exact, search = "", {}, {}, {}, [], False, {}
+    with reader.going_on():
+        of = read_of(reader, document, "synthesis")
+    with reader.going_on():
+        bounds = needed_table(reader, table, "variables", where)
+        reader.only(bounds, nominal, (*where, "variables"))
+        variables = reader.members(bounds, (*where, "variables"), pair)
+    with reader.going_on():
+        goals = reader.members(needed_table(reader, table, "goals", where), (*where, "goals"), goal)
+    with reader.going_on():
+        conditions = reader.members(table.get("conditions", {}), (*where, "conditions"), condition)
+    with reader.going_on():
+        at = (*where, "angles")
+        angles = [reader.text(x, at) for x in reader.row(table.get("angles", []), at)]
+    with reader.going_on():
+        exact = reader.flag(table.get("exact", False), (*where, "exact"))
+    for key in [key for key in ("starts", "seed") if key in table]:
+        with reader.going_on():
+            search[key] = reader.whole(table[key], (*where, key), 10**6)
+    if "draw" in table:
+        with reader.going_on():
+            search["draw"] = reader.members(table["draw"], (*where, "draw"), pair)
+    return TaskTables(of, variables, goals, conditions, angles, exact, search)
+
+
+def _aim(reader: Reader, given: Any, path: Path, known: tuple[str, ...]) -> Aim:
+    table = reader.by_new_names(dict(reader.table(given, path)))
+    reader.only(table, known, path)
+    kind = table.get("type", GOALS[0])
+    if kind not in GOALS:
+        raise reader.wrong(f"there is no goal {kind!r}; there are {', '.join(GOALS)}", path)
+    measure = read_measure(reader, table.get("measure"), (*path, "measure"))
+    numbers = {k: reader.number(table[k], (*path, k)) for k in known if k in table and k not in ("type", "measure")}
+    return Aim(kind, measure, numbers, path)
+
+
+def read_together(reader: Reader, document: Mapping[str, Any], varied: Mapping[str, Any]) -> dict[str, Any]:
     """Which dimensions vary together: the tables `[correlation]` and `[lots]`."""
     correlation = _correlation(reader, document.get("correlation", {}))
     lots = _lots(reader, document.get("lots", {}))
-    known = list(dict.fromkeys([*varied, *(y for name, x in varied.items() for y in labels(name, np.shape(x)))]))
+    shapes = {name: () if x is BROKEN else np.shape(x) for name, x in varied.items()}
+    each = [f"{name}[{','.join(map(str, i))}]" for name, shape in shapes.items() for i in np.ndindex(*shape) if shape]
+    known = [*varied, *each]
     named = {**{("correlation", *pair): pair for pair in correlation}, **{("lots", x): lots[x] for x in lots}}
     for path, names in named.items():
         for name in names:
             if name not in known:
-                raise reader.wrong(f"there is {unknown('dimension with a tolerance', name, known)}", path)
+                reader.complain(f"there is {unknown('dimension with a tolerance', name, known)}", path)
     return {"correlation": correlation, "lots": lots}
 
 
 def _correlation(reader: Reader, given: Any) -> dict[tuple[str, str], float]:
     """Correlations of pairs: a table for the first of each, `crank.rod = 0.5`."""
-    table = reader.table(given, ("correlation",))
-    pairs = {(a, b): x for a, rest in table.items() for b, x in reader.table(rest, ("correlation", a)).items()}
-    return {pair: _number(reader, x, ("correlation", *pair)) for pair, x in pairs.items()}
+    row = lambda a, rest, path: reader.members(rest, path, lambda b, x, at: _number(reader, x, at))
+    table = reader.members(given, ("correlation",), row)
+    return {(a, b): x for a, rest in table.items() for b, x in rest.items()}
 
 
-def _number(reader: Reader, given: Any, path: tuple[str, ...]) -> float:
+def _number(reader: Reader, given: Any, path: Path) -> float:
     found = reader.number(given, path)
     if np.ndim(found):
         raise reader.wrong("one number is expected, got an array", path)
@@ -136,18 +278,21 @@ def _number(reader: Reader, given: Any, path: tuple[str, ...]) -> float:
 
 def _lots(reader: Reader, given: Any) -> dict[str, list[str]]:
     """Names of the dimensions of each lot."""
-    table = reader.table(given, ("lots",))
-    return {
-        lot: [reader.text(x, ("lots", lot)) for x in reader.row(names, ("lots", lot))] for lot, names in table.items()
-    }
+    return reader.members(given, ("lots",), lambda _, x, at: [reader.text(n, at) for n in reader.row(x, at)])
 
 
-def read_limits(reader: Reader, given: Any, path: tuple[str, ...]) -> tuple[Any, Any]:
+def read_limits(reader: Reader, given: Any, path: Path) -> tuple[Any, Any]:
     """A pair; infinite is none."""
     pair = reader.row(given, path)
     if len(pair) != 2:
         raise reader.wrong(f"a pair [lower, upper] is expected, got {len(pair)} number(s)", path)
     low, high = (reader.number(x, path) for x in pair)
-    if is_concrete(low, high) and not np.all(np.asarray(low) < np.asarray(high)):
+    try:
+        ordered = bool(np.all(np.asarray(low, float) < np.asarray(high, float)))
+    except TypeError:  # of numbers that are not known yet
+        ordered = True
+    except ValueError:
+        raise reader.wrong("the limits must be numbers, or rows of the same length", path) from None
+    if not ordered:
         raise reader.wrong(f"the limits are in the wrong order: {low!r}, {high!r}", path)
     return tuple(None if np.ndim(x) == 0 and not np.isfinite(x) else x for x in (low, high))  # pyright: ignore

@@ -1,4 +1,5 @@
-"""The words of model files: every `type`, and the constructor behind it. Its arguments are the keys."""
+"""The words of model files: every `type`, and the constructor behind it. Its arguments are the keys:
+whoever changes them makes the schema again (`make schema`), by which files are read and checked."""
 
 import functools
 import inspect
@@ -167,25 +168,7 @@ WORDS: dict[str, dict[str, Callable]] = {
     },
 }
 
-RENAMED = {"minimise": "minimize", "programme": "program"}  # keys and types, the old name first
 
-# how a key is read, unless it is a number, a row of them, or a formula: by its name, of any constructor
-TEXTS = (
-    "body_a", "body_b", "body", "axis_body", "profile_a", "profile_b", "hold", "moves", "acts", "fixed_in", "kind",
-    "guide", "rule", "mmc", "feature",
-)  # fmt: skip
-PARTS = {"follower": "follower", "tip": "tip", "element": "element"}  # a table of that group
-LISTS = {"elements": "element", "program": "segment"}  # an array of such tables
-FRAMES = ("frame_a", "frame_b", "frame")
-# what may be a function: of which variables
-VARIABLES = {
-    ("spring", "stiffness"): ("x",),
-    ("spring", "damping"): ("v",),
-    ("actuator", "function"): ("x", "v", "t", *(f"s{i + 1}" for i in range(9))),
-    ("actuator", "switches"): ("x", "v", "t"),
-}
-
-
-def keys(group: str, kind: str) -> dict[str, inspect.Parameter]:
+def arguments(group: str, kind: str) -> dict[str, inspect.Parameter]:
     """The arguments of a constructor that a file may give."""
     return {k: p for k, p in inspect.signature(WORDS[group][kind]).parameters.items() if k != "name"}

@@ -34,9 +34,8 @@ from .._programs.precision import is_concrete
 from .._tolerance.distribution.base import AbstractDistribution
 from .._tolerance.distribution.zone import Position, ProfileZone
 from ..frames import PlanarFrame
-from .formula import Formula
-from .read import Components, Switched, Watch
-from .words import WORDS, keys
+from .functions import Components, Formula, Switched, Watch
+from .words import WORDS, arguments
 
 
 def dumps(mech: Mechanism, *, title: str | None = None, drive: Mapping[str, Any] | None = None, **sections: Any) -> str:
@@ -357,8 +356,8 @@ def _tolerance(given: Any) -> Any:
     kind, make = next((k, f) for k, f in WORDS["distribution"].items() if f is type(given))
     own = {"cut": "at"}
     fields = {own.get(f.name, f.name): getattr(given, f.name) for f in dataclasses.fields(given)}
-    more = {k: x for k, x in fields.items() if k in keys("distribution", kind) and x is not None}
-    more = {k: x for k, x in more.items() if x != keys("distribution", kind)[k].default}
+    known = arguments("distribution", kind)
+    more = {k: x for k, x in fields.items() if k in known and x is not None and x != known[k].default}
     if isinstance(given, Position) and given.mmc is not None:
         more["mmc"] = given.mmc
     low, high = (float(x) for x in given.spread[:2])

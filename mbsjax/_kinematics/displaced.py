@@ -10,9 +10,10 @@ from jaxtyping import Array, Float
 
 from .._events.results import RESULTS
 from .._model.joint.joint import Joint
-from .._model.mechanism import Mechanism, unknown
+from .._model.mechanism import Mechanism
 from .._programs.batch import AbstractBatch
 from .._programs.custom_types import ByName, Numbers
+from .._programs.names import unknown
 from .._programs.precision import as_float, is_concrete
 from .._programs.reprs import brief
 from .._programs.trees import frozen, once

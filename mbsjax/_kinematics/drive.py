@@ -11,10 +11,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._events.places import Places
-from .._model.mechanism import Mechanism, unknown
+from .._model.mechanism import Mechanism
 from .._numerics.groups import lanewise, pick
 from .._numerics.linalg import least_squares
 from .._programs.custom_types import Number
+from .._programs.names import unknown
 from .._programs.precision import as_float
 from .._programs.reprs import by_fields
 from .._programs.trees import as_function, frozen

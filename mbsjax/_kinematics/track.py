@@ -11,11 +11,12 @@ from jaxtyping import Array, Float
 
 from .. import frames
 from .._model.gauge import AbstractGauge, to_dim
-from .._model.mechanism import Mechanism, unknown
+from .._model.mechanism import Mechanism
 from .._numerics.groups import SE2, AbstractPose, one
 from .._numerics.rates import derivatives_at_zero, moving_pose
 from .._programs.batch import AbstractBatch, lane_by_lane
 from .._programs.custom_types import Numbers
+from .._programs.names import unknown
 from .._programs.precision import as_float
 from .._programs.reprs import by_fields
 from .._programs.trees import once

@@ -1,6 +1,5 @@
 """A mechanism: bodies, joints, contacts, gauges, forces, by name. Every number is a leaf, structure is static."""
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from jaxtyping import Array, Float
 
 from .. import frames
 from .._programs.custom_types import Numbers
+from .._programs.names import unknown
 from .._programs.precision import as_float, numpy_of
 from .body import Body, point3
 from .force.base import AbstractForce
@@ -366,9 +366,3 @@ def find(what: str, name: str, members: Sequence[Any]) -> Any:
         if member.name == name:
             return member
     raise ValueError(unknown(what, name, [m.name for m in members]))
-
-
-def unknown(what: str, name: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(str(name), [k for k in known if abs(len(k) - len(str(name))) <= 2], 1)
-    hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(map(repr, known)) or 'none'}"
-    return f"an unknown {what} {name!r}{hint}"

@@ -10,7 +10,8 @@ from .._dynamics.solution import ContactForce, Solution
 from .._events.kinds import EVENTS
 from .._events.log import Event
 from .._kinematics.motion import Motion
-from .._model.mechanism import Mechanism, unknown
+from .._model.mechanism import Mechanism
+from .._programs.names import unknown
 from .mechanism import needs_motion
 from .style import BLUE, COLORS, GREEN, INK, KINDS, ORANGE, PURPLE, RED, canvas, legend, mark_events, plain, style
 

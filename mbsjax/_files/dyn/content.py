@@ -15,7 +15,8 @@ from ..._model.joint.prismatic import PrismaticPair
 from ..._model.joint.revolute import RevolutePair
 from ..._model.joint.screw import CylindricalPair
 from ..._model.joint.universal import UniversalPair
-from ..._model.mechanism import Mechanism, unknown
+from ..._model.mechanism import Mechanism
+from ..._programs.names import unknown
 from ..._programs.precision import as_float
 from ..._programs.reprs import brief
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..._dynamics.solution import Solution
-from ..._model.mechanism import unknown
+from ..._programs.names import unknown
 from .keyframes import Keyframes, reached
 from .packing import packed
 

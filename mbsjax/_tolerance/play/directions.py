@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._kinematics.displaced import loose_joints, play_counts
-from ..._model.mechanism import Mechanism, unknown
+from ..._model.mechanism import Mechanism
+from ..._programs.names import unknown
 
 
 def chosen(mech: Mechanism, joints: Sequence[str] | None) -> tuple[bool, ...]:

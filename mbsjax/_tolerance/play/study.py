@@ -11,8 +11,9 @@ from jaxtyping import Array, Float
 
 from ..._kinematics.displaced import loose_joints, moved, play_counts, where_it_lies
 from ..._kinematics.motion import Motion
-from ..._model.mechanism import Mechanism, unknown
+from ..._model.mechanism import Mechanism
 from ..._model.play import RULES
+from ..._programs.names import unknown
 from ..._programs.trees import as_function, frozen
 from ..distribution.base import AbstractDistribution
 from ..parameters import leaf_number, picks
