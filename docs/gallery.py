@@ -3,6 +3,7 @@
 Each function below is a mechanism; what it yields are pictures of one motion of it, by name.
 """
 
+import importlib.resources
 import pathlib
 import sys
 import time
@@ -94,6 +95,25 @@ def spatial() -> Iterator[tuple[str, object]]:
     yield "spatial", plots.path(motion, "rocker", "C", axes=plots.ghosts(motion, 9))
 
 
+def answers() -> Iterator[tuple[str, object]]:
+    """Examples that come with the package: what answers the question of each."""
+    motion = example("wiper").kinematics()
+    yield "wiper", plots.path(motion, "second", "tip", axes=plots.ghosts(motion, 7))
+    yield "toggle_press", plots.ghosts(example("toggle_press").kinematics(), 4)
+    yield "scissor_lift", plots.ghosts(example("scissor_lift").kinematics(), 4)
+    motion = example("landing_gear").kinematics()
+    yield "landing_gear", plots.path(motion, "leg", "wheel", axes=plots.ghosts(motion, 5))
+    motion = example("quick_return").kinematics()
+    yield "quick_return", plots.curves(motion, "P", rates=(0, 1))
+    motion = example("planetary").kinematics()
+    yield "planetary", plots.path(motion, "planet", "mark", axes=plots.ghosts(motion, 5))
+
+
+def example(name: str) -> mbs.Model:
+    with importlib.resources.as_file(importlib.resources.files("mbsjax") / "examples" / f"{name}.toml") as path:
+        return mbs.load(path)
+
+
 def main(names: list[str]) -> int:
     import matplotlib
 
@@ -103,7 +123,7 @@ def main(names: list[str]) -> int:
     jax.config.update("jax_enable_x64", True)
     FOLDER.mkdir(exist_ok=True)
     start = time.perf_counter()
-    makers = {make.__name__: make for make in (linkage, weak_spring, geneva, cam_design, spatial)}
+    makers = {make.__name__: make for make in (linkage, weak_spring, geneva, cam_design, spatial, answers)}
     if set(names) - set(makers):
         raise SystemExit(f"there are {', '.join(makers)}")
     with matplotlib.rc_context({"svg.hashsalt": "mbsjax"}):  # the same picture is the same file

@@ -55,8 +55,9 @@ def test_help_shows_an_example(folder):
 
 
 def test_examples_are_listed_and_copied(folder):
-    text = run("examples", cwd=folder)
-    assert sum(line.split()[0].isidentifier() for line in text.splitlines()[3:] if line) >= 12
+    listed = dict(line.split(maxsplit=1) for line in run("examples", cwd=folder).splitlines()[3:] if line)
+    files = pathlib.Path(mbs.__file__).parent.glob("examples/*.toml")
+    assert listed == {file.stem: file.read_text().split("\n")[0].removeprefix("# Question: ") for file in files}
     run("examples", "bouncing_ball", cwd=folder)
     assert mbs.load(folder / "bouncing_ball.toml").title == "Bouncing ball"
     assert "exists" in run("examples", "bouncing_ball", cwd=folder, code=2)

@@ -43,8 +43,9 @@ def case(name: str) -> dict:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_explains_itself(name):
-    """It begins with what it is, and tells what each of its parameters means."""
+    """It begins with a question and its answer, and tells what each of its parameters means."""
     lines = text(name).splitlines()
+    assert re.fullmatch(r"# Question: [A-Z].{20,100}\?", lines[0]) and re.match(r"# Answer:   \S.*", lines[1])
     head = next(i for i, line in enumerate(lines) if not line.startswith("#"))
     assert head >= 4 and max(map(len, lines)) <= 120
     assert any(line.startswith("title = ") for line in lines)

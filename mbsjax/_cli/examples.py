@@ -30,9 +30,9 @@ def examples(name: str | None, output: Any, overwrite: bool) -> None:
     folder = importlib.resources.files("mbsjax") / "examples"
     files = {f.name.removesuffix(".toml"): f for f in folder.iterdir() if f.name.endswith(".toml")}
     if name is None:
-        title = re.compile(r'^title\s*=\s*"(.*)"', re.M)
-        rows = [(n, (title.search(files[n].read_text(encoding="utf-8")) or [n, n])[1]) for n in sorted(files)]
-        table = Table("examples", ("name", "what it is"), rows)
+        question = re.compile(r"# Question: (.*)")
+        rows = [(n, (question.match(files[n].read_text(encoding="utf-8")) or [n, n])[1]) for n in sorted(files)]
+        table = Table("examples", ("name", "what it answers"), rows)
         OUT.print(str(table), markup=False)
         return
     name = name.removesuffix(".toml")

@@ -115,7 +115,7 @@ class Log(AbstractBatch):
         return self.t.shape[:-1]
 
     def list(self, mech: Mechanism, triggers: tuple = ()) -> list[Event]:
-        """The events in words."""
+        """The events in words; of a simulation with triggers, `sol.events.list(sol.mech, sol.triggers)`."""
         return _in_words(self, mech, sources(mech, triggers)[len(mech.contacts) :], None)
 
     def __repr__(self) -> str:
@@ -159,6 +159,8 @@ def _in_words(log: Events | Log, mech: Mechanism, others: Sequence[str], gave_wa
     found = []
     for i in range(int(log.count)):
         k = int(contact[i])
+        if k >= len(names):
+            raise ValueError(f"the event at t = {t[i]:.9g} is one of a trigger: pass `sol.triggers` too, to name it")
         before = after = None
         if k < len(elements):
             before, after = (tuple((int(e), elements[k][side][int(e)]) for side, e in enumerate(x[i])) for x in pairs)

@@ -1,0 +1,140 @@
+"""The questions of examples, answered: what a file measures is what a closed form, or another solver, finds."""
+
+import functools
+from math import pi
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+import mbsjax as mbs
+from mbsjax._kinematics.track import Configuration
+
+from .test_examples import example
+
+
+@functools.cache
+def moved(name: str) -> tuple[dict, mbs.Motion, dict]:
+    """Its parameters, its driven motion and its measures."""
+    model = example(name)
+    motion = model.kinematics()
+    return model.parameters, motion, {key: float(x) for key, x in model.measured(motion).items()}
+
+
+@functools.cache
+def simulated(name: str) -> tuple[dict, mbs.Solution, dict]:
+    model = example(name)
+    sol = model.simulate()
+    return model.parameters, sol, {key: float(x) for key, x in model.measured(sol).items()}
+
+
+def test_a_wiper_sweeps_as_far_as_it_was_made_for():
+    """Both blades, from one dead position to the other in half a turn; the coupler pushes at the angle that the law of
+    cosines tells."""
+    p, motion, measured = moved("wiper")
+    crank, arm = np.asarray(motion["A"].q), np.asarray(motion["D"].q)
+    ends = [(p["ground"] ** 2 + p["rocker"] ** 2 - (p["coupler"] + x) ** 2) for x in (p["crank"], -p["crank"])]
+    folded, stretched = (pi - np.arccos(x / (2 * p["ground"] * p["rocker"])) for x in reversed(ends))
+    np.testing.assert_allclose(arm[[0, 36, 72]], [stretched, folded, stretched], atol=1e-7)  # a square root of 1e-15
+    np.testing.assert_allclose(motion["D"].v[jnp.array([0, 36, 72])], 0.0, atol=1e-6)
+    np.testing.assert_allclose(motion["F"].q, arm, atol=1e-12)
+    for name in ("wiped", "wiped_too", "back"):
+        assert measured[name] == pytest.approx(np.rad2deg(p["wipe"]), abs=1e-5)
+    # with crank^2 + ground^2 = coupler^2 + rocker^2 the cosine of the transmission angle is that of the crank, scaled
+    most = p["crank"] * p["ground"] / (p["coupler"] * p["rocker"])
+    np.testing.assert_allclose(np.cos(motion["C"].q), most * np.cos(crank), atol=1e-9)
+    assert measured["transmission"] == pytest.approx(np.rad2deg(np.min(np.arccos(most * np.abs(np.cos(crank))))))
+    assert measured["transmission"] == pytest.approx(np.rad2deg(np.arccos(most)), abs=0.1)  # within half a step
+
+
+def test_a_toggle_press_is_strongest_at_its_dead_center():
+    p, motion, measured = moved("toggle_press")
+    x = np.asarray(motion["knee"].q)
+    lean = [x / np.sqrt(p[link] ** 2 - x**2) for link in ("upper", "lower")]
+    np.testing.assert_allclose(-motion["knee"].v / motion["P"].v, 1 / (lean[0] + lean[1]), rtol=1e-9)
+    np.testing.assert_allclose(motion["P"].q, np.sqrt(p["upper"] ** 2 - x**2) + np.sqrt(p["lower"] ** 2 - x**2))
+    alike = 1 / (2 * np.tan(np.arcsin(p["stop"] / p["upper"])))  # both links lean alike
+    assert measured["last"] == pytest.approx(alike, rel=1e-9) == pytest.approx(25.0, rel=1e-3)
+    assert measured["thrust"] == pytest.approx(alike * p["push"] / 1000, rel=1e-9)
+
+
+def test_a_scissor_lift_needs_its_strongest_push_at_the_bottom():
+    p, motion, measured = moved("scissor_lift")
+    a, length = np.asarray(motion["A"].q), np.asarray(motion["cylinder"].q)
+    np.testing.assert_allclose(a[[0, -1]], [p["low"], p["high"]], atol=1e-9)
+    np.testing.assert_allclose(motion.point("platform").q[:, 1], 2 * p["arm"] * np.sin(a), atol=1e-9)
+    force = p["load"] * 2 * p["arm"] * np.cos(a) * length / (p["foot"] * p["eye"] * np.sin(a))
+    np.testing.assert_allclose(p["load"] * motion.point("platform").v[:, 1] / motion["cylinder"].v, force, rtol=1e-8)
+    assert measured["hardest"] == pytest.approx(force[0] / 1000, rel=1e-8) and force[0] == max(force)
+    assert measured["last"] == pytest.approx(force[-1] / 1000, rel=1e-8)
+    assert measured["tilt"] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_landing_gear_folds_about_the_diagonal_of_a_cube():
+    p, motion, measured = moved("landing_gear")
+    a = np.asarray(motion["O"].q)
+    c, s, third = np.cos(a), np.sin(a), np.sqrt(3)
+    way = np.stack([c - 1 - third * s, c - 1 + third * s, -1 - 2 * c], -1) / 3
+    np.testing.assert_allclose(motion.point("leg", "end").q, p["leg"] * way, atol=1e-9)
+    universal = np.array([-p["back"], 0.0, p["back"]])
+    length = np.linalg.norm(p["lug"] * way - universal, axis=-1)
+    np.testing.assert_allclose(motion["S"].q, length, rtol=1e-9)
+    swept = p["lug"] ** 2 + 2 * p["back"] ** 2 + 2 * p["back"] * p["lug"] * (c - s / third)
+    np.testing.assert_allclose(length**2, swept, rtol=1e-9)
+    pull = p["weight"] * 2 / 3 * p["leg"] * s * length / (p["back"] * p["lug"] * (s + c / third))
+    np.testing.assert_allclose(-p["weight"] * motion.point("leg", "end").v[:, 2] / motion["S"].v, pull, atol=1e-5)
+    assert measured["pull"] == pytest.approx(pull[-1] / 1000, rel=1e-9)  # hardest at the end
+    wanted = {"turned": 120.0, "aft": -p["leg"], "flat": p["axle"]}
+    assert {name: measured[name] for name in wanted} == pytest.approx(wanted, abs=1e-9)
+
+
+def test_a_latch_opens_where_virtual_work_says():
+    """Then the lever runs as an equation of its own, solved by SciPy, until the hook is slack and the lever upright."""
+    p, sol, measured = simulated("over_center")
+    free = p["apart"] + p["arm"] - p["draw"] / p["stiffness"]
+
+    def length(a: float) -> float:
+        return np.sqrt(p["apart"] ** 2 + p["arm"] ** 2 + 2 * p["apart"] * p["arm"] * np.cos(a))
+
+    def turning(a: float) -> float:
+        """Moment of the hook, away from the dead center."""
+        tension = p["stiffness"] * max(length(a) - free, 0.0)
+        return tension * p["apart"] * p["arm"] * np.sin(a) / length(a)
+
+    pull = turning(p["over"]) / p["handle"]
+    assert measured["pull"] == pytest.approx(pull, rel=1e-8)
+    assert measured["presses"] == pytest.approx(turning(p["over"]) / (p["heel"] * np.cos(p["over"])), rel=1e-8)
+    ways = np.linspace(0.0, p["over"], 50)
+    assert max(turning(a) for a in ways) == turning(p["over"])  # nowhere on the way more than at the stop
+    release = pull / p["rate"]
+    events = [lambda t, y: length(y[0]) - free, lambda t, y: y[0] - pi / 2]
+    run = solve_ivp(
+        lambda t, y: [y[1], (p["rate"] * t * p["handle"] + turning(y[0])) / p["inertia"]],
+        (release, 0.4),
+        [-p["over"], 0.0],
+        events=events,
+        rtol=1e-11,
+        atol=1e-12,
+        max_step=1e-4,
+    )
+    wanted = [("stop", release), ("hook", run.t_events[0][0]), ("upright", run.t_events[1][0])]
+    found = sol.events.list(sol.mech, sol.triggers)
+    assert [event.contact for event in found] == [name for name, _ in wanted]
+    np.testing.assert_allclose([event.t for event in found], [t for _, t in wanted], rtol=1e-6)
+    with pytest.raises(ValueError, match=r"one of a trigger: pass `sol\.triggers`"):
+        sol.events.list(sol.mech)
+
+
+def test_a_geneva_wheel_rocks_in_its_lock_by_what_the_clearance_leaves():
+    """While it is locked, turned by the angle `rocks` to either side, it touches the disc with an end of its arc."""
+    model = example("geneva")
+    p, mech = model.parameters, model.mechanism()
+    rocks = float(p["hollow"] - p["grip"])
+    middle = pi - p["step"] / 2
+    turned = jnp.array([[pi, middle + x] for x in (0.0, -rocks, rocks, -2 * rocks)])
+    gaps = [float(Configuration(mech, q).contact("lock")[2]) for q in turned]
+    assert gaps[0] == pytest.approx(p["clearance"], rel=1e-9)
+    np.testing.assert_allclose(gaps[1:3], 0.0, atol=1e-9)
+    nearest = np.sqrt(p["outer"] ** 2 + p["distance"] ** 2 - 2 * p["outer"] * p["distance"] * np.cos(p["grip"] - rocks))
+    assert gaps[3] == pytest.approx(nearest - p["lock"], rel=1e-6)  # below the surface
