@@ -107,6 +107,11 @@ def answers() -> Iterator[tuple[str, object]]:
     yield "quick_return", plots.curves(motion, "P", rates=(0, 1))
     motion = example("planetary").kinematics()
     yield "planetary", plots.path(motion, "planet", "mark", axes=plots.ghosts(motion, 5))
+    sol = example("over_center").simulate()
+    yield "over_center", plots.mechanism(sol, labels=True)
+    sol = example("snap_fit").simulate()
+    yield "snap_fit", plots.ghosts(sol, 6)
+    yield "snap_fit_push", plots.switching(sol, "catch")
 
 
 def example(name: str) -> mbs.Model:

@@ -3,10 +3,12 @@
 import functools
 from math import pi
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
 
 import mbsjax as mbs
 from mbsjax._kinematics.track import Configuration
@@ -124,6 +126,57 @@ def test_a_latch_opens_where_virtual_work_says():
     np.testing.assert_allclose([event.t for event in found], [t for _, t in wanted], rtol=1e-6)
     with pytest.raises(ValueError, match=r"one of a trigger: pass `sol\.triggers`"):
         sol.events.list(sol.mech)
+
+
+def test_a_snap_fit_snaps():
+    """The nose meets the ramp, passes its top and lies behind it when geometry and the arm's swing say; on the ramp
+    it presses as the moments about the hinge balance."""
+    p, sol, measured = simulated("snap_fit")
+    L, r, h, ramp, mu, v = (p[name] for name in ("length", "round", "height", "ramp", "mu", "speed"))
+    K, T, far = p["stiffness"] * L**2, p["preload"] * L, p["run"] + p["top"]
+
+    def when(x: float, rise: float) -> float:
+        """The time at which the nose is at x, and raised."""
+        return (x - np.sqrt(L**2 - rise**2) + L + p["ahead"]) / v
+
+    lifted = h - r + r * np.cos(ramp)  # at the end of the ramp
+    wanted = [when(-r * np.tan(ramp / 2), 0.0)] * 2
+    wanted += [when(p["run"] - r * np.sin(ramp), lifted), when(p["run"], h), when(far, h)]
+
+    def turned(t):
+        """By how much, while the nose slips over the edge of the back."""
+        x, y = far + L + p["ahead"] - v * t, h - r
+        near = jnp.hypot(x, y)
+        return jnp.arctan2(y, x) + jnp.arccos((L**2 + near**2 - r**2) / (2 * L * near))
+
+    bent = jax.jit(jax.grad(jax.grad(turned)))
+    stretched = when(far + L - np.sqrt((L - r) ** 2 - (h - r) ** 2), 0.0)  # hinge, edge and nose are in line
+    left = brentq(lambda t: float(p["inertia"] * bent(t) + K * turned(t) + T), wanted[-1], stretched - 1e-9)
+    w, rest, speed = np.sqrt(K / p["inertia"]), T / K, float(jax.grad(turned)(left))
+    swing = lambda t: (float(turned(left)) + rest) * np.cos(w * t) + speed / w * np.sin(w * t) - rest
+    wanted += [left, left + brentq(swing, 0.0, pi / w)]
+    events = sol.events.list(sol.mech)
+    kinds = [(event.contact, event.kind) for event in events]
+    assert kinds == [("catch", "closed"), ("floor", "released"), *[("catch", "transition")] * 3] + [
+        ("catch", "released"),
+        ("floor", "closed"),
+    ]
+    np.testing.assert_allclose([event.t for event in events], wanted, rtol=1e-7)
+    named = {"meets": wanted[0], "snaps": left, "lies": wanted[-1]}
+    assert {name: measured[name] / 1000 for name in named} == pytest.approx(named, rel=1e-7)
+
+    t = np.asarray(sol.ts)
+    climbing = (t > wanted[0]) & (t < wanted[2])
+    a = ramp + np.arcsin((r * (1 - np.cos(ramp)) - (L + p["ahead"] - v * t[climbing]) * np.sin(ramp)) / L)
+    rate = v * np.sin(ramp) / (L * np.cos(a - ramp))
+    normal, back = np.array([-np.sin(ramp), np.cos(ramp)]), np.array([-np.cos(ramp), -np.sin(ramp)])
+    at = L * np.stack([np.cos(a), np.sin(a)]) - r * normal[:, None]
+    push = normal + mu * back
+    force = (K * a + T + p["inertia"] * rate**2 * np.tan(a - ramp)) / (at[0] * push[1] - at[1] * push[0])
+    np.testing.assert_allclose(sol["H"].q[climbing], a, atol=1e-9)
+    np.testing.assert_allclose(sol["catch"].force[climbing], force, rtol=1e-6)
+    np.testing.assert_allclose(np.abs(sol["catch"].friction[climbing]), mu * force, rtol=1e-6)
+    assert measured["push"] == pytest.approx(-push[0] * force[-1], rel=1e-6)  # at the upper end
 
 
 def test_a_geneva_wheel_rocks_in_its_lock_by_what_the_clearance_leaves():
