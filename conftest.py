@@ -53,3 +53,25 @@ def browser():
         found = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         yield found
         found.close()
+
+
+@pytest.fixture
+def visit(browser, tmp_path):
+    """Opens a viewer, and sees to it that nothing goes wrong in it and nothing else is asked for."""
+    from tests.viewing import until
+
+    complaints, context = [], browser.new_context(viewport={"width": 1200, "height": 900}, color_scheme="light")
+
+    def opened(viewer, hash: str = ""):
+        page = context.new_page()
+        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        address = viewer.save(tmp_path / "page.html").as_uri()
+        page.on("request", lambda r: complaints.append(r.url) if not r.url.startswith(address) else None)
+        page.goto(address + hash)
+        until(page, "'mbsjax' in window")
+        return page
+
+    yield opened
+    context.close()
+    assert complaints == []

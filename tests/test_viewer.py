@@ -1,9 +1,7 @@
 """The page that plays a motion: what is in it, and what a browser makes of it."""
 
-import base64
 import dataclasses
 import html
-import json
 import re
 
 import equinox as eqx
@@ -16,6 +14,7 @@ import mbsjax as mbs
 from mbsjax.demo import CAM, SPRUNG, lost_contact
 from tests.mechanisms import spatial_slider_crank, turn
 from tests.simulated import skid
+from tests.viewing import content, numbers, panel, planar, poses, state, until
 
 
 HOSTILE = "</script><b onclick=1>&amp; \u2028'\""
@@ -56,32 +55,6 @@ def skidding() -> mbs.Solution:
 @pytest.fixture(scope="module")
 def spatial() -> mbs.Motion:
     return mbs.kinematics(spatial_slider_crank(), {"A": turn(start=0.0)}, np.linspace(0.0, 1.0, 21))
-
-
-def content(viewer: mbs.Viewer) -> dict:
-    (found,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', viewer.html, re.S)
-    return json.loads(found)
-
-
-def numbers(x) -> np.ndarray:
-    if isinstance(x, list):
-        return np.full(x[0], x[1])
-    found = np.frombuffer(base64.b64decode(x["bytes"]), np.dtype(x["kind"]).newbyteorder("<"))
-    return x["low"] + (x["high"] - x["low"]) * found / 65534 if x["kind"] == "uint16" else found
-
-
-def poses(data: dict, body: str) -> np.ndarray:
-    return np.stack([numbers(x) for x in next(b for b in data["bodies"] if b["name"] == body)["pose"]], 1)
-
-
-def planar(X: np.ndarray, p) -> np.ndarray:
-    """Points of a body whose poses are x, y, angle."""
-    (x, y, a), (u, v) = X.T, p
-    return np.stack([x + np.cos(a) * u - np.sin(a) * v, y + np.sin(a) * u + np.cos(a) * v], 1)
-
-
-def panel(data: dict, label: str) -> dict:
-    return next(p for p in data["panels"] if p["label"] == label)
 
 
 # ---- what is in the page
@@ -221,8 +194,8 @@ def test_bad_input_is_named(linkage, spatial, sol):
     with pytest.raises(ValueError, match="variant 0 must be a Motion or a Solution"):
         mbs.view(linkage, variants=["x"])
     pair = jax.tree_util.tree_map(lambda x: jnp.stack([x, x]), linkage)
-    with pytest.raises(ValueError, match="a batch of motions"):
-        mbs.view(pair)
+    with pytest.raises(ValueError, match="variant 0 is a batch of motions: give one of them"):
+        mbs.view(linkage, variants=[pair])
     with pytest.raises(ValueError, match="being traced"):
         eqx.filter_jit(lambda motion: mbs.view(motion).html)(linkage)
     with pytest.raises(ValueError, match="there is nothing to see: The loops"):
@@ -230,39 +203,6 @@ def test_bad_input_is_named(linkage, spatial, sol):
 
 
 # ---- what a browser makes of it
-
-
-@pytest.fixture
-def visit(browser, tmp_path):
-    """Opens a viewer, and sees to it that nothing goes wrong in it and nothing else is asked for."""
-    complaints, context = [], browser.new_context(viewport={"width": 1200, "height": 900}, color_scheme="light")
-
-    def opened(viewer: mbs.Viewer, hash: str = ""):
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        address = viewer.save(tmp_path / "page.html").as_uri()
-        page.on("request", lambda r: complaints.append(r.url) if not r.url.startswith(address) else None)
-        page.goto(address + hash)
-        until(page, "'mbsjax' in window")
-        return page
-
-    yield opened
-    context.close()
-    assert complaints == []
-
-
-def until(page, condition: str, seconds: float = 20.0) -> None:
-    """Waits for a condition; the page's own policy does not let it be evaluated within."""
-    for _ in range(int(seconds / 0.02)):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(20)
-    raise AssertionError(f"not within {seconds} s: {condition}")
-
-
-def state(page) -> dict:
-    return page.evaluate("mbsjax.state()")
 
 
 def pixel(page, xy) -> tuple[int, ...]:

@@ -57,11 +57,11 @@ def _measures(model: "Model", run: Any) -> None:
         show(Table("measures", ("name", "value"), rows))
 
 
-def page_of(model: "Model", run: Any) -> Any:
+def page_of(model: "Model", run: Any, **options: Any) -> Any:
     """The page that plays a run, an `mbsjax.Viewer`."""
     from .._pictures.viewer.view import view
 
-    return view(run, title=model.title)
+    return view(run, title=model.title, **options)
 
 
 def _pictures(run: Any, folder: pathlib.Path) -> list[pathlib.Path]:

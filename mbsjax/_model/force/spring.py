@@ -96,10 +96,15 @@ class Spring(AbstractForce):
         return jnp.where((sides[0] > 0) == (self.acts == "tension"), 1.0, 0.0)
 
     def act(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, " nv"]:
+        push, row = self.push(at, sides)
+        return push * row
+
+    def push(self, at: Moment, sides: Float[Array, " n"]) -> tuple[Float[Array, ""], Float[Array, " nv"]]:
+        """What it pushes with, the negative of its tension, and how its length changes with the freedoms."""
         length, row = at.along(self.on)
         tension = _value(self.stiffness, length - self.free_length) + self.preload
         tension = tension + _value(self.damping, jnp.sum(row * at.v))
-        return -tension * self._works(sides) * row
+        return -tension * self._works(sides), row
 
     def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
         x = at.along(self.on)[0] - self.free_length
@@ -173,11 +178,16 @@ class Actuator(AbstractForce):
         return jnp.stack(values) if values else jnp.zeros(0)
 
     def act(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, " nv"]:
+        push, row = self.push(at, sides)
+        return push * row
+
+    def push(self, at: Moment, sides: Float[Array, " n"]) -> tuple[Float[Array, ""], Float[Array, " nv"]]:
+        """What it pushes with, and how what it is along changes with the freedoms."""
         length, row = at.along(self.on)
         if not callable(self.function):
-            return self.function * row
+            return self.function, row
         rest = (sides > 0,) if self.guards else ()
-        return jnp.asarray(self.function(length, jnp.sum(row * at.v), at.t, *rest), float).reshape(()) * row
+        return jnp.asarray(self.function(length, jnp.sum(row * at.v), at.t, *rest), float).reshape(()), row
 
     def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
         return jnp.zeros(())

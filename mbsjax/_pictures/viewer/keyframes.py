@@ -13,11 +13,14 @@ from ... import frames
 from ..._dynamics.solution import Solution
 from ..._events.log import Event
 from ..._events.results import RESULTS
+from ..._kinematics.assembly import assemble
+from ..._kinematics.drive import Problem, problem as make_problem
 from ..._kinematics.motion import Motion
 from ..._kinematics.system import System, system
 from ..._model.mechanism import Mechanism
 from ..._numerics.groups import SE2
 from ..._programs.trees import once
+from .forces import pushes
 
 
 class Keyframes(NamedTuple):
@@ -36,6 +39,7 @@ class Keyframes(NamedTuple):
     on: np.ndarray  # (frames, contacts)
     poses: dict[str, np.ndarray]  # (frames, 3): x, y, angle; in space (frames, 7): x, y, z, Euler parameters
     size: float  # of the mechanism
+    drivers: list[tuple[str, np.ndarray]]  # what is driven, and how fast in each frame
     tracks: dict[tuple[int, str], Any]  # what was read already
 
     def read(self, name: str, field: str) -> np.ndarray:
@@ -43,9 +47,19 @@ class Keyframes(NamedTuple):
         return np.concatenate([self.read_motion(k, name, field) for k in range(len(self.motions))])[self.order]
 
     def read_motion(self, k: int, name: str, field: str) -> np.ndarray:
+        """A field of a coordinate, gauge or contact, or of a point (`"rod.E"`), in the rows of one of the motions."""
         if (k, name) not in self.tracks:
-            self.tracks[k, name] = self.motions[k][name]
+            points = {f"{b.name}.{p}": (b.name, p) for b in self.mech.bodies for p in b.points}
+            known = name in self.mech.coordinates or name not in points
+            self.tracks[k, name] = self.motions[k][name] if known else self.motions[k].point(*points[name])
         return np.asarray(getattr(self.tracks[k, name], field))
+
+    def pushes(self, k: int) -> np.ndarray:
+        """What springs and actuators push with, in the rows of one of the motions."""
+        if (k, "") not in self.tracks:
+            motion = self.motions[k]
+            self.tracks[k, ""] = pushes(self.mech, motion.ts, motion.q, motion.v)
+        return self.tracks[k, ""]
 
 
 def keyframes(what: Any) -> Keyframes:
@@ -54,15 +68,15 @@ def keyframes(what: Any) -> Keyframes:
     if not alive.any():
         raise ValueError(f"there is nothing to see: {RESULTS[what.result]}")
     mech, said, ts, n = what.mech, _said(what), np.asarray(what.ts), len(what.ts)
-    dates, count = np.array([event.t for event in said]), len(said)
+    times, count = np.array([event.t for event in said]), len(said)
     rows = np.flatnonzero(alive)
-    after = rows[np.minimum(np.searchsorted(ts[rows], dates), len(rows) - 1)]
+    after = rows[np.minimum(np.searchsorted(ts[rows], times), len(rows) - 1)]
     motions = [what]
     for start in range(0, count, n):
         some = np.resize(np.arange(start, min(start + n, count)), n)  # as many as there are outputs: one program
         motions.append(_at_events(what, after, some))
-    rows = np.flatnonzero(alive & ~np.isin(ts, dates))  # the event itself tells of both sides
-    t, every = np.concatenate([ts[rows], dates]), np.concatenate([rows, n + np.arange(count)])
+    rows = np.flatnonzero(alive & ~np.isin(ts, times))  # the event itself tells of both sides
+    t, every = np.concatenate([ts[rows], times]), np.concatenate([rows, n + np.arange(count)])
     place = np.argsort(t, kind="stable")
     t, order = t[place], every[place]
     events = list(zip(said, np.argsort(place)[len(rows) :].tolist()))
@@ -70,10 +84,48 @@ def keyframes(what: Any) -> Keyframes:
         passed = [Event(date, "bifurcation", "", None, None, None) for date in what.bifurcations()]
         events += [(event, int(np.searchsorted(t, event.t))) for event in passed]
         events.sort(key=lambda e: e[0].t)
+    poses, size = _placed(mech, motions, order)
+    frames = Keyframes(mech, motions, order, t, events, _active(what, said, order), poses, size, [], {})
+    problem = what.problem if isinstance(what, Motion) else what.plant.problem
+    return frames._replace(drivers=[(name, frames.read(name, "v")) for name in _driven(mech, problem)])
+
+
+class Still(NamedTuple):
+    """A mechanism in a position, as the only row of a motion."""
+
+    mech: Mechanism
+    ts: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    events: None = None
+
+
+def still(mech: Mechanism, drive: Any, estimate: Any) -> Keyframes:
+    """A mechanism as it is assembled, at the time 0 of its drivers."""
+    laws = _driven(mech, make_problem(mech, drive))
+    begin = {name: jax.jvp(law, (jnp.zeros(()),), (jnp.ones(()),)) for name, law in laws.items()}
+    q = assemble(mech, estimate, fixed={name: value for name, (value, _) in begin.items()}).q
+    where = Still(mech, np.zeros(1), np.asarray(q)[None], np.zeros((1, len(mech.coordinates))))
+    poses, size = _placed(mech, [where], np.arange(1))
+    on, driven = (
+        np.zeros((1, len(mech.contacts)), bool),
+        [(name, np.asarray(v)[None]) for name, (_, v) in begin.items()],
+    )
+    return Keyframes(mech, [where], np.arange(1), np.zeros(1), [], on, poses, size, driven, {})
+
+
+def _driven(mech: Mechanism, problem: Problem) -> dict[str, Any]:
+    """The laws of the driven coordinates and gauges, by name."""
+    laws = {mech.coordinates[i]: law for i, law in zip(problem.columns, problem.functions)}
+    gauges = zip([mech.gauges[i] for i in problem.gauges], problem.gauge_functions)
+    return laws | {gauge.name: law for gauge, law in gauges if gauge.value is None}
+
+
+def _placed(mech: Mechanism, motions: list[Any], order: np.ndarray) -> tuple[dict[str, np.ndarray], float]:
+    """The poses of all bodies in all frames, and the size of the mechanism."""
     plan = system(eqx.tree_at(lambda m: (m.contacts, m.forces), mech, ((), ())))
-    X = np.concatenate([np.asarray(_poses(plan, motion.q)) for motion in motions])[order]
-    poses = {name: _smooth(X[:, plan.layout.body_numbers[name]]) for name in mech.links}
-    return Keyframes(mech, motions, order, t, events, _active(what, said, order), poses, float(plan.size), {})
+    X = np.concatenate([np.asarray(_poses(plan, jnp.asarray(motion.q))) for motion in motions])[order]
+    return {name: _smooth(X[:, plan.layout.body_numbers[name]]) for name in mech.links}, float(plan.size)
 
 
 def reached(what: Any) -> np.ndarray:

@@ -1,68 +1,239 @@
-"""Plots in the page: what is plotted, with the range of all variants."""
+"""Plots in the page: every quantity that can be plotted, and which of them are shown when it opens."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..._dynamics.solution import Solution
+from ..._model.mechanism import Mechanism
 from ..._programs.names import unknown
+from .forces import actors
 from .keyframes import Keyframes, reached
 from .packing import packed
 
 
-def panels(first: Keyframes, others: list[Keyframes], names: list[str] | None) -> list[dict]:
-    mech, contacts = first.mech, [c.name for c in first.mech.contacts]
-    gauges = [g.name for g in mech.gauges]
-    if names is None:
-        stored = [s for j in mech.joints for s in j.pair.slots]
-        chosen = [name for name, slot in zip(mech.coordinates, stored) if slot is not None]
-        chosen += [g.name for g in mech.gauges if g.value is None] + contacts
-    else:
-        chosen = names
-        known = [*mech.coordinates, *(j.name for j in mech.joints if j.pair.rest), *gauges, *contacts]
-        for name in chosen:
-            if name not in known:
-                raise ValueError(f"plots names {unknown('coordinate, joint, gauge or contact', name, known)}")
-    panels = []
-    for name in chosen:
-        for label, columns, field in _readings(first, name):
-            y = first.read(name, field).reshape(len(first.t), -1)
-            finite = y[np.isfinite(y)]
-            size = max(np.abs(finite).max(initial=0.0), first.size if field == "gap" else 1e-3)
-            if names is None and (finite.size == 0 or np.ptp(finite) <= 1e-9 * size):
-                continue
-            lines = [
-                {"label": column, "y": packed(y[:, i]), "band": _band(first.t, y[:, i], others, name, field, i)}
-                for i, column in enumerate(columns)
-            ]
-            panels.append({"label": label, "lines": lines, "jumps": field in ("force", "friction")})
-    return panels
+_RATES = {"q": ("angle", "travel", "position"), "v": ("velocity",) * 3, "a": ("acceleration",) * 3}
+_OVER = " over "
 
 
-def _readings(frames: Keyframes, name: str) -> list[tuple[str, list[str], str]]:
-    """What is plotted of a name: the label, those of the curves, and the field of its track."""
-    mech = frames.mech
-    if name in [c.name for c in mech.contacts]:
-        fields = ["gap"]
-        if isinstance(frames.motions[0], Solution):
-            fields += ["force"] if mech.contact(name).friction is None else ["force", "friction"]
-        return [(f"{name}: {field}", [""], field) for field in fields]
-    columns = [""]
-    joint = next((j for j in mech.joints if j.name == name), None)
-    if joint is not None and len(joint.pair.rest) > 1:
-        columns = [f"e{i}" for i in range(len(joint.pair.rest))]
-        for coordinate, slot in zip(joint.pair.coordinates, joint.pair.slots):
+class Signal(NamedTuple):
+    """A quantity along a motion. `read(frames, k)` gives its rows for motion `k` of some frames; None where that is
+    known at the outputs only."""
+
+    key: str
+    of: str
+    quantity: str
+    dimension: str  # of its unit: "angle", "length", "force", ...; "number" for none
+    columns: list[str]
+    read: Callable[[Keyframes, int], np.ndarray | None]
+    jumps: bool = False  # at an event, from one value to another
+    before: Callable[[Keyframes], np.ndarray] | None = None  # the values just before each event
+
+    @property
+    def label(self) -> str:
+        return self.of if self.key in (self.of, f"{self.of}.q") else f"{self.of}: {self.quantity}"
+
+    def rows(self, frames: Keyframes) -> np.ndarray:
+        """Its values in all frames. What is known at the outputs only is interpolated at events."""
+        parts = [self.read(frames, k) for k in range(len(frames.motions))]
+        if all(part is not None for part in parts):
+            return np.concatenate([_columns(part) for part in parts])[frames.order]
+        t, there = np.asarray(frames.motions[0].ts), reached(frames.motions[0])
+        return np.stack([np.interp(frames.t, t[there], y) for y in _columns(parts[0])[there].T], 1)
+
+
+def signals(frames: Keyframes) -> list[Signal]:
+    """All that can be plotted of a motion."""
+    return [*_coordinates(frames), *_gauges(frames.mech), *_points(frames.mech), *_contacts(frames), *_dynamics(frames)]
+
+
+def panels(first: Keyframes, others: list[Keyframes], asked: list[str] | None) -> tuple[list[dict], list[dict]]:
+    """The plots that the page opens with, and what else can be chosen there."""
+    known = signals(first)
+    shown = _usual(first, known) if asked is None else [pair for name in asked for pair in _asked(first, known, name)]
+    panels = [_packed(first, others, s) | {"over": over and over.key} for s, over in shown]
+    keys, every = [s.key for s, _ in shown], [*known, *(over for _, over in shown if over is not None)]
+    more = {s.key: s for s in every if s.key not in keys}
+    return panels, [_packed(first, [], s) for s in more.values()]
+
+
+def _usual(frames: Keyframes, known: list[Signal]) -> list[tuple[Signal, Signal | None]]:
+    """What moves: coordinates, gauges that are not held, gaps and forces of contacts."""
+    held = [g.name for g in frames.mech.gauges if g.value is not None]
+    points = [f"{b.name}.{p}" for b in frames.mech.bodies for p in b.points]
+    forces = [f.name for f in frames.mech.forces]
+    found = []
+    for s in known:
+        usual = s.key.endswith((".q", ".gap", ".force", ".friction")) and s.of not in (*held, *points, *forces)
+        if usual and _moves(frames, s):
+            found.append((s, None))
+    return found
+
+
+def _moves(frames: Keyframes, signal: Signal) -> bool:
+    y = signal.rows(frames)
+    finite = y[np.isfinite(y)]
+    size = max(np.abs(finite).max(initial=0.0), frames.size if signal.quantity == "gap" else 1e-3)
+    return finite.size > 0 and bool(np.ptp(finite) > 1e-9 * size)
+
+
+def _asked(frames: Keyframes, known: list[Signal], name: str) -> list[tuple[Signal, Signal | None]]:
+    """What a name of the argument `plots` stands for: `"A"`, `"A.v"`, `"A.v over A.q"`, `"C"`, `"A.reaction"`."""
+    name, _, over = name.partition(_OVER)
+    if over:
+        return [(s, _asked(frames, known, over)[0][0]) for s, _ in _asked(frames, known, name)]
+    by_key = {s.key: s for s in known}
+    for key in (name, f"{name}.q"):
+        if key in by_key:
+            return [(by_key[key], None)]
+    contact = [s for s in known if s.of == name]
+    if contact:
+        return [(s, None) for s in contact]
+    joint, _, what = name.rpartition(".")
+    if what == "reaction" and isinstance(frames.motions[0], Solution) and joint in [j.name for j in frames.mech.joints]:
+        return [(_reaction(frames.mech, joint), None)]
+    raise ValueError(
+        f"plots names {unknown('coordinate, joint, gauge or contact', name, [*dict.fromkeys(s.of for s in known)])}; "
+        f"all there is: {', '.join(by_key)}"
+    )
+
+
+def _packed(first: Keyframes, others: list[Keyframes], signal: Signal) -> dict:
+    shown = 1.0 if first.mech.units is None else first.mech.units.shown(signal.dimension)
+    y = shown * signal.rows(first)
+    before = None if signal.before is None else shown * signal.before(first)
+    lines = [
+        {
+            "label": column,
+            "y": packed(y[:, i]),
+            "band": _band(first.t, y[:, i], others, signal, i, shown),
+            "before": None if before is None else packed(before[:, i]),
+        }
+        for i, column in enumerate(signal.columns)
+    ]
+    told = {"key": signal.key, "of": signal.of, "label": signal.label, "quantity": signal.quantity}
+    return told | {"unit": unit(first.mech, signal.dimension), "lines": lines, "jumps": signal.jumps, "over": None}
+
+
+def unit(mech: Mechanism, dimension: str) -> str:
+    """The unit of a quantity; without units of the mechanism, that of angles only."""
+    if mech.units is None:
+        return "rad" if dimension == "angle" else ""
+    return mech.units.label(dimension)
+
+
+def _track(name: str, field: str) -> Callable[[Keyframes, int], np.ndarray]:
+    return lambda frames, k: frames.read_motion(k, name, field)
+
+
+def _coordinates(frames: Keyframes) -> list[Signal]:
+    mech, found = frames.mech, []
+    names = iter(enumerate(mech.coordinates))
+    for joint in mech.joints:
+        pair = joint.pair
+        slots = dict(zip(pair.coordinates, pair.slots))
+        if len(pair.rest) > 1:
+            what = "Euler parameters" if None in pair.slots else "coordinates"
+            columns = [f"e{i}" for i in range(len(pair.rest))]
+            for coordinate, slot in slots.items():
+                if slot is not None:
+                    columns[slot] = coordinate
+            found.append(Signal(joint.name, joint.name, what, "number", columns, _track(joint.name, "q")))
+        for slot, length, (freedom, name) in zip(pair.slots, pair.lengths, names):
             if slot is not None:
-                columns[slot] = coordinate
-    return [(name, columns, "q")]
+                found += _rates(name, 1 if length else 0, freedom)
+    return found
 
 
-def _band(t: np.ndarray, y: np.ndarray, others: list[Keyframes], name: str, field: str, i: int) -> list | None:
+def _rates(name: str, dimension: int, freedom: int | None = None) -> list[Signal]:
+    """The position, velocity and acceleration of a scalar: of an angle (0) or of a length."""
+    signals = []
+    for rate, words in _RATES.items():
+        word = words[min(dimension, 1)]
+        kind = ("length" if dimension else "angle") if rate == "q" else word if dimension else f"angular {word}"
+        before = None if rate != "v" or freedom is None else lambda frames, j=freedom: _before(frames, j)
+        word = kind if "angular" in kind else word
+        signals.append(Signal(f"{name}.{rate}", name, word, kind, [""], _track(name, rate), rate == "a", before))
+    return signals
+
+
+def _before(frames: Keyframes, freedom: int) -> np.ndarray:
+    """A velocity just before each event."""
+    log = frames.motions[0].events
+    return np.zeros((0, 1)) if log is None else np.asarray(log.v_before)[: int(log.count), [freedom]]
+
+
+def _gauges(mech: Mechanism) -> list[Signal]:
+    return [signal for gauge in mech.gauges for signal in _rates(gauge.name, gauge.dimension)]
+
+
+def _points(mech: Mechanism) -> list[Signal]:
+    found = []
+    for body in mech.bodies:
+        for point in body.points:
+            name = f"{body.name}.{point}"
+            for rate, kind in (("q", "length"), ("v", "velocity"), ("a", "acceleration")):
+                columns = list("xy" if mech.planar else "xyz")
+                read = _track(name, rate)
+                found.append(Signal(f"{name}.{rate}", name, _RATES[rate][2], kind, columns, read, rate == "a"))
+    return found
+
+
+def _contacts(frames: Keyframes) -> list[Signal]:
+    found = []
+    for contact in frames.mech.contacts:
+        fields = {"gap": "length"}
+        if isinstance(frames.motions[0], Solution):
+            fields |= {"force": "force"} if contact.friction is None else {"force": "force", "friction": "force"}
+        for field, dimension in fields.items():
+            read, key = _track(contact.name, field), f"{contact.name}.{field}"
+            found.append(Signal(key, contact.name, field, dimension, [""], read, field != "gap"))
+    return found
+
+
+def _dynamics(frames: Keyframes) -> list[Signal]:
+    """Forces of springs and actuators; of a simulation, what drivers push with, and energies."""
+    mech, found = frames.mech, []
+    for i, actor in enumerate(actors(mech)):
+        read = lambda frames, k, i=i: frames.pushes(k)[:, i]
+        kind = "torque" if actor.turns else "force"
+        found.append(Signal(f"{actor.name}.force", actor.name, kind, kind, [""], read))
+    run = frames.motions[0]
+    if not isinstance(run, Solution):
+        return found
+    lengths = [length for joint in mech.joints for length in joint.pair.lengths]
+    for i, column in enumerate(run.plant.problem.columns):
+        kind, name = "force" if lengths[column] else "torque", mech.coordinates[column]
+        read = lambda frames, k, i=i: None if k else np.asarray(frames.motions[0].drive)[:, i]
+        found.append(Signal(f"{name}.drive", name, f"driving {kind}", kind, [""], read))
+    return [*found, Signal("energy", "energy", "energy", "energy", ["kinetic", "potential", "total"], _energies)]
+
+
+def _energies(frames: Keyframes, k: int) -> np.ndarray | None:
+    run = frames.motions[0]
+    return None if k else np.stack([run.kinetic, run.potential, run.kinetic + run.potential], 1)
+
+
+def _reaction(mech: Mechanism, joint: str) -> Signal:
+    """The force that a joint transmits, in ground."""
+    dim = 2 if mech.planar else 3
+    read = lambda frames, k: None if k else np.asarray(frames.motions[0].reaction(joint).force_ground)[:, :dim]
+    return Signal(f"{joint}.reaction", joint, "reaction", "force", list("xyz")[:dim], read)
+
+
+def _columns(rows: Any) -> np.ndarray:
+    return np.asarray(rows).reshape(len(rows), -1)
+
+
+def _band(t: np.ndarray, y: np.ndarray, others: list[Keyframes], signal: Signal, i: int, shown: float) -> list | None:
     """The least and the largest of all variants."""
     if not others:
         return None
     every = [y]
     for other in others:
         ts, there = np.asarray(other.motions[0].ts), reached(other.motions[0])
-        its = other.read_motion(0, name, field).reshape(len(ts), -1)[there, i]
+        its = shown * _columns(signal.read(other, 0))[there, i]
         every.append(np.interp(t, ts[there], its, left=np.nan, right=np.nan))
     rows = np.stack(every)
     there = np.isfinite(rows)

@@ -5,33 +5,38 @@ import importlib.resources
 import json
 import pathlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from ..._dynamics.solution import Solution
-from ..._events.log import Event
 from ..._events.results import RESULTS
 from ..._kinematics.motion import Motion
+from ..._model.mechanism import Mechanism
+from ..._programs.custom_types import ByName, Laws
 from ..._programs.precision import is_concrete
 from ...frames import quaternion_matrix
 from ..scene import tangents
 from .bodies import bodies, variant_bodies
-from .joints import joints, ties
-from .keyframes import Keyframes, keyframes, reached
+from .events import events
+from .joints import drivers, joints, ties
+from .keyframes import Keyframes, Still, keyframes, reached, still
+from .meshes import looks_of
 from .packing import packed
-from .plots import panels
+from .plots import panels, unit
 
 
-# The scripts of the page, in the order in which they stand in it, all within one function: what one of them does when
-# the page opens may need what stands before it.
+# The scripts that show a lane, in the order in which they stand in the page, all within one function: what one of them
+# does when it opens may need what stands before it.
 _SCRIPTS = (
-    "data", "geometry", "colors", "clock", "camera", "drawing", "bodies", "joints", "contacts", "stage", "plots",
-    "controls",
+    "lane", "geometry", "colors", "clock", "camera", "drawing", "bodies", "meshes", "joints", "ties", "senses",
+    "contacts", "stage", "plots", "download", "controls",
 )  # fmt: skip
+_MOST = 200  # lanes in a page
 
 
 class Viewer(eqx.Module):
@@ -52,30 +57,50 @@ class Viewer(eqx.Module):
     def _repr_html_(self) -> str:
         style = "width:100%;height:860px;border:1px solid #8884;border-radius:8px"
         page = html.escape(self.html)
-        return f'<iframe srcdoc="{page}" style="{style}" sandbox="allow-scripts" title="mbsjax"></iframe>'
+        return (
+            f'<iframe srcdoc="{page}" style="{style}" sandbox="allow-scripts allow-downloads" title="mbsjax"></iframe>'
+        )
 
     def __repr__(self) -> str:
         return f"Viewer({len(self.html) / 1000:.0f} kB; .save(path) writes the page)"
 
 
 def view(
-    what: Any, *, variants: Iterable[Any] = (), plots: Iterable[str] | None = None, title: str | None = None
+    what: Any,
+    *,
+    variants: Iterable[Any] = (),
+    over: Mapping[str, Any] | None = None,
+    plots: Iterable[str] | None = None,
+    drive: Laws | None = None,
+    estimate: ByName | Array | None = None,
+    looks: Mapping[str, Any] | None = None,
+    title: str | None = None,
 ) -> Viewer:
-    """A page that plays a motion: bodies with their profiles, joints, contacts with their normals and forces, a
-    timeline with all events, and plots. It is one file, which works without a network and can be sent to anybody.
+    """A page that plays a motion: bodies with their profiles, joints, springs, contacts with their normals, forces and
+    impulses, a timeline with all events, and plots. It is one file, which works without a network and can be sent to
+    anybody. Of a mechanism, it shows the position in which it is assembled, which way its drivers move it, and whether
+    its springs pull or push: before anything is computed.
 
     In the page: space plays, arrows go a step on or back, and with shift to the next event; the wheel zooms,
-    dragging moves (in space, turns) the picture. `page.html#t=1.5` opens it at a time.
+    dragging moves (in space, turns) the picture. What is plotted, and over what, is chosen above and below each plot.
+    `page.html#t=1.5` opens it at a time.
 
     **Arguments:**
 
     - `what`: an [`mbsjax.Motion`][] or an [`mbsjax.Solution`][]. What ended before its time is shown as far as it came,
-        and the page says why it ended.
+        and the page says why it ended. A batch of them, made by `jax.vmap`: its lanes are chosen in the page.
+        A dictionary of several, by name: these are chosen from a list. Or an [`mbsjax.Mechanism`][].
     - `variants`: further ones of mechanisms with the same bodies and joints, such as
         `[sample.outcome(i) for i in range(40)]` of a Monte Carlo: drawn as thin outlines around the first, and as bands
         in the plots.
-    - `plots`: names of coordinates, joints, gauges and contacts. By default all coordinates and gauges that move, the
-        gaps of all contacts, their forces and their friction.
+    - `over`: of a batch, what its lanes differ in, by name: `{"crank": values}` makes a slider.
+    - `plots`: names of coordinates, joints, gauges and contacts; `"A.v"` and `"A.a"` are velocity and acceleration,
+        `"rod.E.q"` the position of a point, `"C.force"` and `"spring.force"` forces, `"energy"` the energies,
+        `"A.reaction"` what a joint transmits, `"A.v over A.q"` a phase plot. By default all coordinates and gauges that
+        move, the gaps of all contacts, their forces and their friction. The page offers all of these but reactions.
+    - `drive`, `estimate`: of a mechanism, as in [`mbsjax.kinematics`][].
+    - `looks`: in space, files with what bodies look like, by name: `{"crank": "crank.stl"}`; STL, GLB or glTF, in the
+        frame and the unit of length of the body. Fine meshes are made coarser.
     - `title`: of the page.
 
     **Returns:** an [`mbsjax.Viewer`][].
@@ -85,54 +110,120 @@ def view(
         >>> import mbsjax as mbs
         >>> crank = mbs.Mechanism([mbs.Body("crank", points={"E": (1.0, 0.0)})], [mbs.Revolute("A", "ground", "crank")])
         >>> motion = mbs.kinematics(crank, {"A": mbs.constant_speed(1.0)}, np.linspace(0.0, 6.0, 61))
-        >>> page = mbs.view(motion, title="A crank")
+        >>> page = mbs.view(motion, title="A crank", plots=["A", "crank.E.v over A"])
         >>> "<title>A crank</title>" in page.html
         True
     """
-    _check(what, "what is to be seen")
-    first, mech = keyframes(what), what.mech
+    asked = None if plots is None else [plots] if isinstance(plots, str) else list(plots)
+    names, runs = _lanes(what, over)
+    others, idle = _variants(runs[0], variants)
+    contents = [_content(_frames(run, drive, estimate), others, asked) for run in runs]
+    first, mech = contents[0], runs[0] if isinstance(runs[0], Mechanism) else runs[0].mech
+    first |= {"looks": looks_of(mech, looks or {})}
+    if title is None:
+        title = f"{first['kind'].capitalize()} of {', '.join(mech.links[1:])}"
+    ghosts = len(runs) > 1 and not isinstance(what, Mapping)
+    for content in contents:
+        content |= {"ghosts": ghosts}
+    first |= {"title": title, "idle": idle, "lanes": contents[1:], "names": names, "over": over and next(iter(over))}
+    return Viewer(_page(str(title), first))
+
+
+def _lanes(what: Any, over: Mapping[str, Any] | None) -> tuple[list[str], list[Any]]:
+    """The motions to choose from, and their names."""
+    if isinstance(what, Mapping):
+        if not what:
+            raise ValueError("there is nothing to see: the dictionary is empty")
+        names, runs = [str(name) for name in what], list(what.values())
+        for name, run in zip(names, runs):
+            _check(run, f"{name!r}")
+        return _not_over(names, over), runs
+    _check(what, "what is to be seen", batch=True)
+    if isinstance(what, Mechanism) or not what.batch:
+        return _not_over([""], over), [what]
+    if len(what.batch) > 1:
+        raise ValueError(f"a batch of shape {what.batch} has several axes: give one of them, `.lane(i)`")
+    n = what.batch[0]
+    if n > _MOST:
+        raise ValueError(f"a batch of {n} lanes is too large for a page, which can have {_MOST}: give some, `.lane(i)`")
+    named = {name: np.asarray(x) for name, x in (over or {}).items()}
+    for name, values in named.items():
+        if values.shape != (n,):
+            raise ValueError(f"over[{name!r}] must have a number for each of the {n} lanes, got shape {values.shape}")
+    names = [", ".join(f"{name} = {x[i]:.6g}" for name, x in named.items()) or f"lane {i}" for i in range(n)]
+    lanes = [(name, what.lane(i)) for i, name in enumerate(names)]
+    there = [(name, lane) for name, lane in lanes if reached(lane).any()] or lanes[:1]
+    return [name for name, _ in there], [lane for _, lane in there]
+
+
+def _not_over(names: list[str], over: Mapping[str, Any] | None) -> list[str]:
+    if over:
+        raise ValueError("`over` tells what the lanes of a batch differ in, and this is none")
+    return names
+
+
+def _variants(first: Any, variants: Iterable[Any]) -> tuple[list[Keyframes], int]:
+    """Variants as frames, and how many of them did not move at all."""
     others, idle = [], 0
     for i, variant in enumerate(variants):
-        _check(variant, f"variant {i}")
-        _check_variant(what, variant, i)
+        _check(variant, f"variant {i}", model=False)
+        _check_variant(first, variant, i)
         if reached(variant).any():
             others.append(keyframes(variant))
         else:
             idle += 1
-    names = None if plots is None else [plots] if isinstance(plots, str) else list(plots)
-    if title is None:
-        title = f"{'Simulation' if isinstance(what, Solution) else 'Motion'} of {', '.join(mech.links[1:])}"
-    content = {
-        "title": title,
-        "simulated": isinstance(what, Solution),
+    return others, idle
+
+
+def _frames(run: Any, drive: Any, estimate: Any) -> Keyframes:
+    if isinstance(run, Mechanism):
+        return still(run, drive or {}, estimate)
+    if drive is not None or estimate is not None:
+        raise ValueError("`drive` and `estimate` are for a mechanism: a motion has its own")
+    return keyframes(run)
+
+
+def _content(frames: Keyframes, others: list[Keyframes], asked: list[str] | None) -> dict:
+    """What there is in the page of one motion, or of a mechanism that rests."""
+    mech, what = frames.mech, frames.motions[0]
+    rests = isinstance(what, Still)
+    shown, more = ([], []) if rests else panels(frames, others, asked)
+    return {
+        "kind": "mechanism" if rests else "simulation" if isinstance(what, Solution) else "motion",
         "planar": mech.planar,
-        "t": packed(first.t, np.float64),
-        "events": [_event(e, i) for e, i in first.events],
+        "t": packed(frames.t, np.float64),
+        "time_unit": unit(mech, "time"),
+        "impulse_unit": unit(mech, "impulse"),
+        "events": events(frames),
         "outputs": len(what.ts),
         "until": float(what.ts[-1]),
-        "end": _end(what),
-        "bodies": bodies(first),
+        "end": None if rests else _end(what),
+        "bodies": bodies(frames),
         "joints": joints(mech),
-        "ties": ties(mech),
-        "contacts": [_contact(first, k, c.name) for k, c in enumerate(mech.contacts)],
-        "panels": panels(first, others, names),
+        "ties": ties(frames),
+        "drivers": drivers(frames),
+        "contacts": [] if rests else [_contact(frames, k, c.name) for k, c in enumerate(mech.contacts)],
+        "panels": shown,
+        "more": more,
         "variants": [variant_bodies(other) for other in others],
-        "idle": idle,
     }
-    return Viewer(_page(str(title), content))
 
 
-def _check(what: Any, name: str) -> None:
+def _check(what: Any, name: str, *, batch: bool = False, model: bool = True) -> None:
+    if model and isinstance(what, Mechanism):
+        if not is_concrete(what):
+            raise ValueError(f"{name} is being traced: a mechanism can be seen outside of jit, vmap and grad only")
+        return
     if not isinstance(what, Motion | Solution):
         raise ValueError(f"{name} must be a Motion or a Solution, got {what!r}")
     if not is_concrete(what):
         raise ValueError(f"{name} is being traced: a motion can be seen outside of jit, vmap and grad only")
-    if what.q.ndim != 2:
-        raise ValueError(f"{name} is a batch of motions: give one of them, `.lane(i)`, and the others as variants")
+    if what.q.ndim != 2 and not batch:
+        raise ValueError(f"{name} is a batch of motions: give one of them, `.lane(i)`")
 
 
 def _check_variant(first: Any, variant: Any, i: int) -> None:
-    mech = first.mech
+    mech = first if isinstance(first, Mechanism) else first.mech
     if type(first) is not type(variant):
         raise ValueError(f"variant {i} is a {type(variant).__name__}, and the first a {type(first).__name__}")
     for what, tell in (
@@ -147,16 +238,6 @@ def _check_variant(first: Any, variant: Any, i: int) -> None:
             raise ValueError(f"variant {i} is of another mechanism: its {what} are {its}, not {mine}")
     if variant.mech.planar != mech.planar:
         raise ValueError(f"variant {i} is of another mechanism: one of them is planar, the other is not")
-
-
-def _event(event: Event, frame: int) -> dict:
-    return {"t": event.t, "kind": event.kind, "name": event.contact, "text": _words(event), "frame": frame}
-
-
-def _words(event: Event) -> str:
-    if event.kind == "bifurcation":
-        return f"t = {event.t:.9g}: passed a bifurcation"
-    return str(event)
 
 
 def _end(what: Any) -> dict | None:
@@ -191,6 +272,7 @@ def _page(title: str, content: dict) -> str:
     data = json.dumps(content, separators=(",", ":"), allow_nan=False)
     for character in "<>&\u2028\u2029":  # nothing in it can end the script, or begin another
         data = data.replace(character, f"\\u{ord(character):04x}")
-    script = "\n".join(read(f"{name}.js") for name in _SCRIPTS)
+    lane = "\n".join(read(f"{name}.js") for name in _SCRIPTS)
+    script = f"{read('data.js')}const open = (data, was) => {{\n{lane}}};\n{read('lanes.js')}"
     filling = {"TITLE": html.escape(title), "STYLE": read("style.css").strip(), "DATA": data, "SCRIPT": script.strip()}
     return re.sub("{{(TITLE|STYLE|DATA|SCRIPT)}}", lambda found: filling[found[1]], read("index.html"))

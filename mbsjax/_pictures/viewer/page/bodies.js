@@ -4,15 +4,17 @@ const drawBody = (b, k, X) => {
   const solid = b.outlines.filter(o => o.solid).map(o => here(o.points));
   const holes = b.outlines.filter(o => o.closed && !o.solid);
   const open = b.outlines.filter(o => !o.closed);
-  for (const line of b.lines) {
+  if (meshes[k]) drawMesh(meshes[k], k, X);
+  else for (const line of b.lines) {
     const ends = here(line), width = Math.min(Math.max(.022 * size * view.scale, 3), 11);
     const n = data.planar ? 1 : 8, at = s => ends[0].map((x, m) => mix(x, ends[ends.length - 1][m], s));
     for (let m = 0; m < n; m++) {  // in space in pieces, so that what is in front of one end may be behind the other
       const piece = n === 1 ? ends : [at(m / n), at((m + 1) / n)];
       const more = n === 1 ? ends : [at(Math.max(m - .2, 0) / n), at(Math.min(m + 1.2, n) / n)];
       item(1, middle(piece), () => {
-        ctx.lineCap = n === 1 ? "round" : "butt";
-        polyline(piece, color, width); polyline(more, fill, Math.max(width - 3, 1)); ctx.lineCap = "butt";
+        if (!data.planar) { drawRound(more[0], more[1], 1.25 * width, color); return }
+        ctx.lineCap = "round";
+        polyline(piece, color, width); polyline(piece, fill, Math.max(width - 3, 1)); ctx.lineCap = "butt";
       });
     }
   }
@@ -62,7 +64,7 @@ const drawBody = (b, k, X) => {
     });
     item(2.8, middle(list), () => { ctx.lineJoin = "round"; polyline(list, color, 2.2) });
   }
-  if (b.block) {
+  if (b.block && !meshes[k]) {
     const at = placed(X, b.block[0]), along = unit(turned(X, b.block[1])), a = .032 * size, h = .02 * size;
     const other = Math.abs(along[2]) < .9 ? [0, 0, 1] : [1, 0, 0];
     const across = data.planar ? [-along[1], along[0], 0] : unit(cross(along, other));
@@ -76,24 +78,19 @@ const drawBody = (b, k, X) => {
         ctx.fill();
         stroke(color, 1.7);
       });
-    } else box(at, [scaled(along, a), scaled(across, h), scaled(cross(along, across), h)], color, fill);
+    } else box(at, [scaled(along, a), scaled(across, h), scaled(cross(along, across), h)], color);
   }
   for (const [name, p] of b.points) {
     const at = placed(X, p);
     item(4, at, () => { disc(at, 3, color, paint.card, 1.2); if (shown.names) text(at, name, color) });
   }
 };
-const box = (at, [a, b, c], color, fill) => {
+const box = (at, [a, b, c], base) => {
+  const from = light();
   for (const [u, v, w] of [[a, b, c], [b, c, a], [c, a, b]]) for (const side of [-1, 1]) {
     if (dot(eye.out, w) * side <= 0) continue;
     const list = [[-1, -1], [1, -1], [1, 1], [-1, 1]].map(([x, y]) => add(add(add(at, w, side), u, x), v, y));
-    item(2, middle(list), () => {
-      ctx.lineJoin = "round";
-      ctx.beginPath();
-      trace(list, true);
-      ctx.fillStyle = fill;
-      ctx.fill();
-      stroke(color, 1.4);
-    });
+    const color = shade(base, Math.max(side * dot(unit(w), from), 0));
+    item(2, middle(list), () => drawFace(list, color));
   }
 };

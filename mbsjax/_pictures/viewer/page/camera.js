@@ -1,6 +1,6 @@
 // The camera: an orthographic view, of planar mechanisms from above.
 const canvas = $("stage"), ctx = canvas.getContext("2d");
-const view = { focus: [0, 0, 0], scale: 1, yaw: -.9, pitch: .42 };
+const view = was.view || { focus: [0, 0, 0], scale: 1, yaw: -.9, pitch: .42 };
 let W = 1, H = 1, eye = {}, size = 1, poses = [];
 const look = () => {
   if (data.planar) { eye = { right: [1, 0, 0], up: [0, 1, 0], out: [0, 0, 1] }; return }
@@ -14,6 +14,10 @@ const seen = p => {
   return [W / 2 + dot(eye.right, d) * view.scale, H / 2 - dot(eye.up, d) * view.scale];
 };
 const depth = p => dot(eye.out, p);
+const reach = list => {
+  const there = list.filter(Number.isFinite);
+  return there.reduce((a, b) => Math.max(a, b), -Infinity) - there.reduce((a, b) => Math.min(a, b), Infinity) || 0;
+};
 const cloud = () => {  // points of all bodies at some of the frames
   const points = [], every = Math.max(1, Math.floor(T.length / 90));
   const gather = (bodies, i) => bodies.forEach((b, k) => {
@@ -21,6 +25,7 @@ const cloud = () => {  // points of all bodies at some of the frames
     const thin = Math.max(1, Math.floor(b.outlines.reduce((n, o) => n + o.points.length, 0) / 60));
     const own = [
       ...b.outlines.flatMap(o => o.points.filter((_, m) => m % thin === 0)), ...b.lines.flat(), ...(b.plate || []),
+      ...(meshes[k] && bodies === data.bodies ? meshes[k].filter((_, m) => m % 7 === 0).map(f => f.middle) : []),
       ...(b.points || []).map(p => p[1]), ...(b.block ? [b.block[0]] : []),
     ];
     for (const p of own) points.push(placed(X, p));
@@ -36,11 +41,14 @@ const cloud = () => {  // points of all bodies at some of the frames
     }
   }
   gather(data.bodies, T.length - 1);
-  for (const v of data.variants) for (let k = 0; k < 6; k++) gather(v.bodies, Math.floor(k * (v.t.length - 1) / 5));
+  const extent = Math.max(...[0, 1, 2].map(k => reach(points.map(p => p[k]))));
+  for (const x of data.ties) if (x.seat)  // springs along a slide stand beyond its travel
+    points.push(seatOf(x, poseAt(data.bodies[x.bodies[0]].pose, 0, 0, 0), extent));
+  for (const v of variants) for (let k = 0; k < 6; k++) gather(v.bodies, Math.floor(k * (v.T.length - 1) / 5));
   return points.filter(p => p.every(Number.isFinite));
 };
 let points = null;
-const fit = () => {
+const measure = () => {  // how large everything is, seen from here
   points = points || cloud();
   const all = points.length ? points : [[0, 0, 0]];
   look();
@@ -50,6 +58,10 @@ const fit = () => {
   }, [Infinity, -Infinity]);
   const ranges = [eye.right, eye.up, eye.out].map(range), widths = ranges.map(([a, b]) => b - a);
   size = Math.max(...widths) || 1;
+  return [ranges, widths];
+};
+const fit = () => {
+  const [ranges, widths] = measure();
   const center = ranges.map(([a, b]) => (a + b) / 2);
   view.focus = [eye.right, eye.up, eye.out].reduce((sum, axis, k) => add(sum, axis, center[k]), [0, 0, 0]);
   const edge = Math.min(64, W / 7, H / 7);

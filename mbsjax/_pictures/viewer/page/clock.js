@@ -1,5 +1,5 @@
 // The clock: playing, stepping, and going to a time or an event.
-let now = start, playing = false, speed = 1, loop = true, last = 0, dirty = true, current = -1;
+let now = start, playing = was.playing || false, speed = 1, loop = was.loop ?? true, last = 0, dirty = true, current = -2;
 const jump = t => { now = Math.min(Math.max(+t || 0, start), finish); dirty = true };
 const remember = () => {
   try { history.replaceState(null, "", "#t=" + now) } catch { /* in a frame without an address */ }
@@ -12,7 +12,7 @@ const step = d => {
   pause();
   let i = frameAt(T, now);
   if (d > 0) i = Math.min(i + 1, T.length - 1);
-  else while (i > 0 && T[i] >= now) i--;  // several frames may have one date
+  else while (i > 0 && T[i] >= now) i--;  // several frames may have one time
   seek(T[i]);
 };
 const nextEvent = d => {
@@ -25,6 +25,7 @@ const fromHash = () => {
   if (found) { playing = false; jump(parseFloat(found[1])) }
 };
 const tick = time => {
+  if (life.signal.aborted) return;
   if (playing) {
     now += Math.min((time - last) / 1000, .1) * speed;
     if (now >= finish) { if (loop) now = start; else { now = finish; pause() } }

@@ -37,13 +37,31 @@ const drawContact = (c, i, j, s) => {
     if (words) text(flat > head ? e : p, words, paint.force, d[0] < -.3 ? -8 : 8, -7, 600);
   });
 };
-const drawFlash = e => {  // an event that has just happened
-  const c = data.contacts.find(c => c.name === e.name), age = (now - e.t) / (.35 * (playing ? speed : Infinity) || 1);
-  const passed = now < e.t - 1e-12 * span || age > 1 || (!playing && now - e.t > 1e-9 * span);
-  if (!c || passed || !c.point[e.frame].every(Number.isFinite)) return;
-  const p = c.point[e.frame];
+const impulses = data.events.flatMap(e => e.impulses.map(x => Math.hypot(x[1], x[2])));
+const strongest = Math.max(...impulses, 1e-300);
+const drawImpulse = (c, frame, normal, along, strength) => {
+  const p = c.point[frame];
+  if (!p.every(Number.isFinite)) return;
   item(6, add(p, eye.out, size), () => {
-    const [x, y] = seen(p), grown = playing ? age : .4;
+    const far = Math.min(110, H / 4) / view.scale / strongest, impact = paint.kind("impact");
+    let e = add(p, c.normal[frame], normal * far);
+    if (c.friction) e = add(e, c.friction.along[frame], along * far);
+    ctx.globalAlpha = Math.max(strength, .05);
+    const [flat, d] = drawArrow(p, e, impact, 5, 14);
+    const words = number(Math.hypot(normal, along), 3) + (data.impulse_unit ? " " + data.impulse_unit : "");
+    text(flat > 14 ? e : p, words, impact, d[0] < -.3 ? -8 : 8, -12, 650);
+    ctx.globalAlpha = 1;
+  });
+};
+const drawFlash = e => {  // an event that has just happened: a ring, and the impulses of an impact, which fade
+  const c = data.contacts.find(c => c.name === e.name);
+  const lasts = Math.min(.5 * speed, .08 * span), age = (now - e.t) / lasts;
+  if (!c || now < e.t - 1e-12 * span || age > 1) return;
+  for (const [k, normal, along] of e.impulses) drawImpulse(data.contacts[k], e.frame, normal, along, 1 - age);
+  const p = c.point[e.frame];
+  if (!p.every(Number.isFinite)) return;
+  item(6, add(p, eye.out, size), () => {
+    const [x, y] = seen(p), grown = Math.max(age, .15);
     ctx.globalAlpha = 1 - .8 * grown;
     ctx.beginPath();
     ctx.arc(x, y, 6 + 14 * grown, 0, 7);

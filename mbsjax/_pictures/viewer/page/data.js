@@ -1,5 +1,6 @@
-// What there is to show: the content of the page, unpacked.
-const $ = id => document.getElementById(id), data = JSON.parse($("data").textContent);
+// What there is to show: the content of the page, unpacked: one motion, or several lanes to choose from.
+const $ = id => document.getElementById(id), content = JSON.parse($("data").textContent);
+const lanes = [content, ...content.lanes];
 const KINDS = { float32: Float32Array, float64: Float64Array, uint8: Uint8Array, uint16: Uint16Array };
 const unpack = x => {
   if (x === null) return null;
@@ -10,7 +11,7 @@ const unpack = x => {
 };
 const three = p => p.length === 2 ? [p[0], p[1], 0] : p;
 const rows = columns => Array.from(columns[0], (_, i) => three(columns.map(c => c[i])));
-const opened = body => {
+const opened = (body, planar) => {
   body.pose = body.pose.map(unpack);
   for (const o of body.outlines) {
     o.points = rows(o.points.map(unpack));
@@ -18,25 +19,36 @@ const opened = body => {
       const q = o.points[(i + 1) % o.points.length];
       return sum + p[0] * q[1] - p[1] * q[0];
     }, 0) / 2;
-    o.solid = o.closed && (o.area > 0 || !data.planar);
+    o.solid = o.closed && (o.area > 0 || !planar);
   }
   body.lines = body.lines.map(line => line.map(three));
   body.plate = body.plate && body.plate.map(three);
 };
-const T = unpack(data.t), start = T[0], finish = T[T.length - 1], span = finish - start || 1;
-data.bodies.forEach(opened);
-for (const b of data.bodies) {
-  b.points = b.points.map(([name, p]) => [name, three(p)]);
-  b.block = b.block && b.block.map(three);
+for (const lane of lanes) {
+  lane.T = unpack(lane.t);
+  for (const b of lane.bodies) {
+    opened(b, lane.planar);
+    b.points = b.points.map(([name, p]) => [name, three(p)]);
+    b.block = b.block && b.block.map(three);
+  }
+  for (const v of lane.variants) { v.T = unpack(v.t); v.bodies.forEach(b => opened(b, lane.planar)) }
+  for (const x of [...lane.joints, ...lane.ties]) {
+    x.places = x.places.map(three);
+    x.axes = x.axes && x.axes.map(three);
+    x.push = x.push && unpack(x.push);
+  }
+  for (const d of lane.drivers) d.speed = unpack(d.speed);
+  for (const c of lane.contacts) {
+    c.on = unpack(c.on); c.force = unpack(c.force);
+    c.point = rows(c.point.map(unpack)); c.normal = rows(c.normal.map(unpack));
+    const f = c.friction;
+    if (f) { f.force = unpack(f.force); f.sticks = unpack(f.sticks); f.along = rows(f.along.map(unpack)) }
+  }
+  for (const p of [...lane.panels, ...lane.more]) for (const l of p.lines) {
+    l.y = unpack(l.y); l.band = l.band && l.band.map(unpack); l.before = unpack(l.before);
+  }
 }
-for (const v of data.variants) { v.t = unpack(v.t); v.bodies.forEach(opened) }
-for (const x of [...data.joints, ...data.ties]) { x.places = x.places.map(three); x.axes = x.axes && x.axes.map(three) }
-for (const c of data.contacts) {
-  c.on = unpack(c.on); c.force = unpack(c.force);
-  c.point = rows(c.point.map(unpack)); c.normal = rows(c.normal.map(unpack));
-  const f = c.friction;
-  if (f) { f.force = unpack(f.force); f.sticks = unpack(f.sticks); f.along = rows(f.along.map(unpack)) }
+for (const look of Object.values(content.looks)) {
+  look.points = rows(look.points.map(unpack));
+  look.faces = unpack(look.faces);
 }
-for (const p of data.panels) for (const l of p.lines) { l.y = unpack(l.y); l.band = l.band && l.band.map(unpack) }
-const isEvent = new Uint8Array(T.length);
-for (const e of data.events) if (e.kind !== "bifurcation") isEvent[e.frame] = 1;

@@ -1,4 +1,4 @@
-// Joints, rods and springs.
+// Joints.
 
 // slides: how far each goes, so that its rail is as long as it must be
 for (const j of data.joints) if (["prismatic", "cylindrical", "screw", "pinslot"].includes(j.kind)) {
@@ -119,25 +119,4 @@ const drawJoint = j => {
     item(1.5, middle([p, q]), () => polyline([p, q], paint.soft, 1.6, [4, 3]));
   drawSymbol(j, p, q, mark, along, r);
   if (shown.names && j.kind !== "planar" && j.kind !== "free") drawJointName(j, p, mark, along);
-};
-const drawTie = x => {
-  const [p, q] = x.bodies.map((k, side) => placed(poses[k], x.places[side]));
-  item(1.5, middle([p, q]), () => {
-    if (x.kind === "rod") {
-      ctx.lineCap = "round";
-      polyline([p, q], paint.soft, 4);
-      polyline([p, q], paint.card, 1.6);
-      ctx.lineCap = "butt";
-    } else {
-      const [a, b] = [seen(p), seen(q)], length = Math.hypot(b[0] - a[0], b[1] - a[1]);
-      const d = [(b[0] - a[0]) / length, (b[1] - a[1]) / length], n = 9;
-      ctx.beginPath(); ctx.moveTo(...a);
-      for (let k = 0; k <= 2 * n; k++) {
-        const s = .12 + .76 * k / (2 * n), h = k === 0 || k === 2 * n ? 0 : k % 2 ? 6 : -6;
-        ctx.lineTo(a[0] + d[0] * length * s - d[1] * h, a[1] + d[1] * length * s + d[0] * h);
-      }
-      ctx.lineTo(...b); ctx.lineJoin = "round"; stroke(paint.soft, 1.4);
-    }
-    for (const at of [p, q]) disc(at, 2.6, paint.card, paint.soft, 1.4);
-  });
 };

@@ -1,32 +1,82 @@
-// Plots.
+// Plots: what is plotted over the time, or over something else, can be chosen in each of them.
 const PAD = { left: 46, right: 8, top: 6, bottom: 16 };
-const plots = data.panels.map(panel => {
-  const box = document.createElement("div"), head = document.createElement("p"), name = document.createElement("b");
-  const value = document.createElement("span"), holder = document.createElement("div");
-  const back = document.createElement("canvas"), front = document.createElement("canvas");
-  box.className = "card plot";
-  name.textContent = panel.label;
-  name.style.fontWeight = 600;
-  head.append(name, value);
-  holder.append(back, front);
-  box.append(head, holder);
-  $("plots").append(box);
-  const values = panel.lines.flatMap(l => [l.y, ...(l.band || [])]).flatMap(y => Array.from(y).filter(Number.isFinite));
-  let low = values.reduce((a, b) => Math.min(a, b), Infinity);
-  let high = values.reduce((a, b) => Math.max(a, b), -Infinity);
+const signals = new Map([...data.panels, ...data.more].map(s => [s.key, s]));
+const titled = s => {  // the quantity and its unit
+  if (!s) return timeTitle;
+  return (s.of === s.quantity ? s.of : `${s.of}: ${s.quantity}`) + (s.unit ? ` (${s.unit})` : "");
+};
+const timeTitle = "t" + (data.time_unit ? ` (${data.time_unit})` : "");
+const numbered = data.events.filter(e => e.kind !== "bifurcation");  // those with values before them
+for (const s of signals.values()) for (const line of s.lines)
+  line.left = line.before && new Map(numbered.map((e, i) => [e.frame, line.before[i]]));
+const leftOf = (s, line, i) => {  // the value just before a frame, where it jumps there
+  if (!isEvent[i]) return line.y[i];
+  return line.left ? line.left.get(i) ?? line.y[i] : s.jumps && i ? line.y[i - 1] : line.y[i];
+};
+const valueAt = (s, line, i, j, part) => {
+  const next = leftOf(s, line, j);
+  return Number.isFinite(next) ? mix(line.y[i], next, part) : line.y[i];
+};
+const limits = arrays => {
+  let low = Infinity, high = -Infinity;
+  for (const y of arrays) for (const v of y) if (Number.isFinite(v)) { low = Math.min(low, v); high = Math.max(high, v) }
   if (!(low <= high)) [low, high] = [0, 1];
   const edge = (high - low) * .06 || Math.abs(high) * .1 || 1;
-  const plot = { panel, value, back, front, low: low - edge, high: high + edge, width: 1, height: 1 };
-  plot.x = t => PAD.left + (t - start) / span * (plot.width - PAD.left - PAD.right);
-  plot.y = y => PAD.top + (plot.high - y) / (plot.high - plot.low) * (plot.height - PAD.top - PAD.bottom);
-  const go = e => {
-    const r = front.getBoundingClientRect();
-    seek(start + (e.clientX - r.left - PAD.left) / (r.width - PAD.left - PAD.right) * span);
-  };
-  front.addEventListener("pointerdown", e => { front.setPointerCapture(e.pointerId); go(e) });
-  front.addEventListener("pointermove", e => { if (e.buttons) go(e) });
+  return [low - edge, high + edge];
+};
+const among = (s, key) => lanes.flatMap(lane => lane === data ? [] : [...lane.panels, ...lane.more]
+  .filter(x => x.key === key && x.lines.length === s.lines.length).map(x => ({ T: lane.T, lines: x.lines })));
+
+let plots = [];
+const range = plot => {  // the ranges of both axes
+  const s = plot.signal = signals.get(plot.key), x = plot.abscissa = signals.get(plot.over) || null;
+  plot.others = x || lanes.length > 40 ? [] : among(s, plot.key);
+  const every = [...s.lines.flatMap(l => [l.y, ...(l.band || [])]), ...plot.others.flatMap(o => o.lines.map(l => l.y))];
+  [plot.low, plot.high] = limits(every);
+  [plot.left, plot.right] = x ? limits([x.lines[0].y]) : [start, start + span];
+  plot.back.setAttribute("aria-label", `${titled(s)} over ${titled(x)}`);
+};
+const chooser = (chosen, first, change) => {
+  const select = document.createElement("select");
+  for (const [key, s] of [...(first ? [["", null]] : []), ...signals])
+    select.append(new Option(titled(s), key, false, key === chosen));
+  on(select, "change", () => change(select.value));
+  return select;
+};
+const makePlot = (key, over) => {
+  const box = document.createElement("div"), head = document.createElement("p"), value = document.createElement("span");
+  const holder = document.createElement("div"), foot = document.createElement("label");
+  const back = document.createElement("canvas"), front = document.createElement("canvas");
+  const plot = { box, key, over, value, back, front, width: 1, height: 1 };
+  const changed = () => { range(plot); drawPlot(plot); dirty = true };
+  const y = chooser(key, false, now => { plot.key = now; changed() });
+  const x = chooser(over, true, now => { plot.over = now; changed() });
+  const close = document.createElement("button");
+  y.setAttribute("aria-label", "what is plotted"); x.setAttribute("aria-label", "over what");
+  close.textContent = "×"; close.title = "remove this plot"; close.setAttribute("aria-label", close.title);
+  on(close, "click", () => { plots = plots.filter(p => p !== plot); box.remove() });
+  box.className = "card plot"; back.setAttribute("role", "img");
+  foot.append(x); head.append(y, value, close); holder.append(back, front); box.append(head, holder, foot);
+  $("plots").insertBefore(box, $("add"));
+  plot.x = v => PAD.left + (v - plot.left) / (plot.right - plot.left) * (plot.width - PAD.left - PAD.right);
+  plot.y = v => PAD.top + (plot.high - v) / (plot.high - plot.low) * (plot.height - PAD.top - PAD.bottom);
+  plot.at = i => plot.abscissa ? plot.abscissa.lines[0].y[i] : T[i];
+  on(front, "pointerdown", e => { front.setPointerCapture(e.pointerId); seek(timeOf(plot, e)) });
+  on(front, "pointermove", e => { if (e.buttons) seek(timeOf(plot, e)) });
+  plots.push(plot);
+  range(plot);
   return plot;
-});
+};
+const timeOf = (plot, e) => {  // over the time, where it was clicked; else the time of the nearest point
+  const r = plot.front.getBoundingClientRect(), x = e.clientX - r.left, y = e.clientY - r.top;
+  if (!plot.abscissa) return start + (x - PAD.left) / (r.width - PAD.left - PAD.right) * span;
+  let best = 0, least = Infinity;
+  for (const line of plot.signal.lines) T.forEach((_, i) => {
+    const d = (plot.x(plot.at(i)) - x) ** 2 + (plot.y(line.y[i]) - y) ** 2;
+    if (d < least) { least = d; best = i }
+  });
+  return T[best];
+};
 const sized = c => {
   const ratio = Math.min(devicePixelRatio || 1, 3), w = c.clientWidth, h = c.clientHeight, g = c.getContext("2d");
   if (c.width !== Math.round(w * ratio) || c.height !== Math.round(h * ratio)) {
@@ -37,74 +87,91 @@ const sized = c => {
   return [g, w, h];
 };
 const color = k => paint.body(k + 1);
-const drawPlot = plot => {
-  const [g, w, h] = sized(plot.back), { panel } = plot, right = w - PAD.right, bottom = h - PAD.bottom;
-  plot.width = w; plot.height = h;
+const drawAxes = (plot, g, w, h) => {
+  const right = w - PAD.right, bottom = h - PAD.bottom;
   g.font = "10.5px system-ui, sans-serif"; g.lineWidth = 1; g.strokeStyle = paint.grid; g.fillStyle = paint.soft;
-  const dy = nice((plot.high - plot.low) / 3.2), dx = nice(span / Math.max(2, w / 75));
+  const dy = nice((plot.high - plot.low) / 3.2), dx = nice((plot.right - plot.left) / Math.max(2, w / 75));
   for (let k = Math.ceil(plot.low / dy); k * dy <= plot.high; k++) {
     const y = Math.round(plot.y(k * dy)) + .5; g.beginPath(); g.moveTo(PAD.left, y); g.lineTo(right, y); g.stroke();
     g.textAlign = "right"; g.textBaseline = "middle"; g.fillText(number(+(k * dy).toPrecision(9), 5), PAD.left - 5, y);
   }
-  for (let k = Math.ceil(start / dx - 1e-9); k * dx <= finish + 1e-9 * span; k++) {
+  for (let k = Math.ceil(plot.left / dx - 1e-9); k * dx <= plot.right + 1e-9 * (plot.right - plot.left); k++) {
     const x = Math.round(plot.x(k * dx)) + .5; g.beginPath(); g.moveTo(x, PAD.top); g.lineTo(x, bottom); g.stroke();
     g.textAlign = "center";
     g.textBaseline = "top";
     g.fillText(number(+(k * dx).toPrecision(9), 5), Math.min(x, w - 10), bottom + 3);
   }
-  for (const e of data.events) {
-    const x = plot.x(e.t);
+  if (!plot.abscissa) for (const e of data.events) {
     g.globalAlpha = e.kind === "transition" ? .45 : .7;
     g.strokeStyle = paint.kind(e.kind);
     g.beginPath();
-    g.moveTo(x, PAD.top);
-    g.lineTo(x, bottom);
+    g.moveTo(plot.x(e.t), PAD.top);
+    g.lineTo(plot.x(e.t), bottom);
     g.stroke();
   }
-  g.globalAlpha = 1; g.save(); g.beginPath(); g.rect(PAD.left, 0, right - PAD.left + 2, h); g.clip();
-  panel.lines.forEach((line, k) => {
-    if (line.band) {
-      const [low, high] = line.band; let run = [];
-      const flush = () => {
-        if (run.length > 1) {
-          g.beginPath();
-          run.forEach(i => g.lineTo(plot.x(T[i]), plot.y(high[i])));
-          run.reverse().forEach(i => g.lineTo(plot.x(T[i]), plot.y(low[i])));
-          g.closePath();
-          g.globalAlpha = .24;
-          g.fillStyle = color(k);
-          g.fill();
-          g.globalAlpha = 1;
-        }
-        run = [];
-      };
-      T.forEach((_, i) => { if (Number.isFinite(low[i])) run.push(i); else flush() }); flush();
+  g.globalAlpha = 1;
+};
+const drawBand = (plot, g, [low, high]) => {
+  let run = [];
+  const flush = () => {
+    if (run.length > 1) {
+      g.beginPath();
+      run.forEach(i => g.lineTo(plot.x(T[i]), plot.y(high[i])));
+      run.reverse().forEach(i => g.lineTo(plot.x(T[i]), plot.y(low[i])));
+      g.closePath();
+      g.globalAlpha = .24;
+      g.fill();
+      g.globalAlpha = 1;
     }
-    g.beginPath(); let down = false;
-    T.forEach((t, i) => {
-      const y = line.y[i];
-      if (!Number.isFinite(y)) { down = false; return }
-      if (down && panel.jumps && isEvent[i] && Number.isFinite(line.y[i - 1]))
-        g.lineTo(plot.x(t), plot.y(line.y[i - 1]));
-      if (down) g.lineTo(plot.x(t), plot.y(y)); else g.moveTo(plot.x(t), plot.y(y));
-      down = true;
-    });
-    g.strokeStyle = color(k); g.lineWidth = 1.6; g.lineJoin = "round"; g.stroke();
+    run = [];
+  };
+  T.forEach((_, i) => { if (Number.isFinite(low[i])) run.push(i); else flush() }); flush();
+};
+const drawLine = (plot, g, line) => {
+  g.beginPath(); let down = false;
+  T.forEach((_, i) => {
+    const x = plot.x(plot.at(i)), y = line.y[i], left = leftOf(plot.signal, line, i);
+    if (!Number.isFinite(y)) { down = false; return }
+    if (down && left !== y && Number.isFinite(left)) g.lineTo(x, plot.y(left));
+    if (down) g.lineTo(x, plot.y(y)); else g.moveTo(x, plot.y(y));
+    down = true;
   });
+  g.lineWidth = 1.6; g.lineJoin = "round"; g.stroke();
+};
+const drawPlot = plot => {
+  const [g, w, h] = sized(plot.back), s = plot.signal;
+  plot.width = w; plot.height = h;
+  drawAxes(plot, g, w, h);
+  g.save(); g.beginPath(); g.rect(PAD.left, 0, w - PAD.right - PAD.left + 2, h); g.clip();
+  for (const other of plot.others) other.lines.forEach((line, k) => {
+    g.beginPath();
+    other.T.forEach((t, i) => { if (Number.isFinite(line.y[i])) g.lineTo(plot.x(t), plot.y(line.y[i])) });
+    g.globalAlpha = .3; g.strokeStyle = color(k); g.lineWidth = 1; g.stroke(); g.globalAlpha = 1;
+  });
+  s.lines.forEach((line, k) => {
+    g.fillStyle = g.strokeStyle = color(k);
+    if (line.band && !plot.abscissa) drawBand(plot, g, line.band);
+    drawLine(plot, g, line);
+  });
+  if (plot.abscissa) for (const e of data.events) for (const line of s.lines) {
+    g.beginPath(); g.arc(plot.x(plot.at(e.frame)), plot.y(line.y[e.frame]), 2.4, 0, 7);
+    g.fillStyle = paint.kind(e.kind); g.fill();
+  }
   g.restore();
 };
-const valueAt = (panel, { y }, i, j, s) =>
-  panel.jumps && isEvent[j] || !Number.isFinite(y[j]) ? y[i] : mix(y[i], y[j], s);
 const drawCursor = plot => {
-  const [g, , h] = sized(plot.front), x = plot.x(now), [i, j, s] = between(T, now);
-  g.strokeStyle = paint.ink;
-  g.lineWidth = 1;
-  g.beginPath();
-  g.moveTo(x, PAD.top);
-  g.lineTo(x, h - PAD.bottom);
-  g.stroke();
-  const said = plot.panel.lines.map((line, k) => {
-    const y = valueAt(plot.panel, line, i, j, s);
+  const [g, , h] = sized(plot.front), [i, j, part] = between(T, now), s = plot.signal, over = plot.abscissa;
+  const x = plot.x(over ? valueAt(over, over.lines[0], i, j, part) : now);
+  if (!over) {
+    g.strokeStyle = paint.ink;
+    g.lineWidth = 1;
+    g.beginPath();
+    g.moveTo(x, PAD.top);
+    g.lineTo(x, h - PAD.bottom);
+    g.stroke();
+  }
+  const said = s.lines.map((line, k) => {
+    const y = valueAt(s, line, i, j, part);
     if (Number.isFinite(y)) {
       g.beginPath();
       g.arc(x, plot.y(y), 3.4, 0, 7);
@@ -117,4 +184,14 @@ const drawCursor = plot => {
     return (line.label ? line.label + " " : "") + number(Math.abs(y) < 1e-9 * (plot.high - plot.low) ? 0 : y, 5);
   });
   plot.value.textContent = said.join("   ");
+};
+const openPlots = () => {
+  const chosen = was.chosen || data.panels.map(p => [p.key, p.over || ""]);
+  for (const [key, over] of chosen) if (signals.has(key)) makePlot(key, signals.has(over) ? over : "");
+  $("add").hidden = !signals.size;
+  on($("add"), "click", () => {
+    const used = plots.map(p => p.key), key = [...signals.keys()].find(k => !used.includes(k)) || [...signals.keys()][0];
+    drawPlot(makePlot(key, ""));
+    dirty = true;
+  });
 };

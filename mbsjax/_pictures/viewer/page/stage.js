@@ -13,7 +13,7 @@ const drawGrid = () => {
       trace([[(c[0] - n) * h, (c[1] + k) * h, low], [(c[0] + n) * h, (c[1] + k) * h, low]]);
     }
     stroke(paint.grid, 1);
-    const o = [40, H - 38];
+    const o = [40, H - (W < 600 ? 80 : 38)];
     ["#d1242f", "#1a7f4b", "#2f6fde"].forEach((color, k) => {
       const name = "xyz"[k], u = eye.right[k], v = eye.up[k];
       ctx.beginPath(); ctx.moveTo(...o); ctx.lineTo(o[0] + 24 * u, o[1] - 24 * v); stroke(color, 1.8);
@@ -45,10 +45,10 @@ const drawGhosts = () => {
   ctx.lineJoin = "round";
   data.bodies.forEach((_, k) => {
     if (k === 0) return;
-    ctx.globalAlpha = Math.min(Math.max(2.2 / Math.sqrt(data.variants.length) * .3, .09), .5);
-    for (const v of data.variants) {
-      const b = v.bodies[k], [i, j, s] = between(v.t, now);
-      if (now > v.t[v.t.length - 1] + 1e-9 * span) continue;
+    ctx.globalAlpha = Math.min(Math.max(2.2 / Math.sqrt(variants.length) * .3, .09), .5);
+    for (const v of variants) {
+      const b = v.bodies[k], [i, j, s] = between(v.T, now);
+      if (now > v.T[v.T.length - 1] + 1e-9 * span) continue;
       const X = poseAt(b.pose, i, j, s);
       ctx.beginPath();
       for (const o of b.outlines) trace(o.points.map(p => placed(X, p)), o.closed);
@@ -61,7 +61,7 @@ const drawGhosts = () => {
 };
 const path = (b, p) => Array.from(T, (_, i) => placed(poseAt(b.pose, i, i, 0), p));
 const paths = data.bodies.flatMap((b, k) => k ? b.points.map(([, p]) => [k, path(b, p)]) : []);
-const shown = { ghosts: true, paths: true, names: false };
+const shown = was.shown || { ghosts: true, paths: true, names: false, senses: T.length < 2 };
 const drawStage = () => {
   const ratio = canvas.width / W, [i, j, s] = between(T, now);
   ctx.setTransform(ratio, 0, 0, ratio, 0, 0); ctx.clearRect(0, 0, W, H); look();
@@ -77,6 +77,7 @@ const drawStage = () => {
   data.joints.forEach(drawJoint); data.ties.forEach(drawTie);
   data.contacts.forEach(c => drawContact(c, i, j, s));
   data.events.forEach(drawFlash);
+  if (shown.senses) drawSenses(i);
   if (shown.names) data.bodies.forEach((b, k) => {
     const own = b.outlines.length ? b.outlines[0].points : b.plate || b.lines[0] || (b.block ? [b.block[0]] : []);
     if (k && own.length) {
@@ -84,7 +85,7 @@ const drawStage = () => {
       item(6, add(at, eye.out, size), () => text(at, b.name, paint.body(k), 9, 11, 600));
     }
   });
-  let ghosts = shown.ghosts && data.variants.length > 0;
+  let ghosts = shown.ghosts && variants.length > 0;
   items.map((x, k) => [...x, k]).sort((a, b) => a[0] - b[0] || a[2] - b[2]).forEach(([layer, draw]) => {
     if (ghosts && (!data.planar || layer >= 3)) { ghosts = false; drawGhosts() }
     draw();
