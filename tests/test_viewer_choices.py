@@ -1,5 +1,7 @@
 """What can be chosen in the page of a motion: plots, lanes, senses; what it says of events, springs and drivers."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 from PIL import Image
 
 import mbsjax as mbs
+from mbsjax._pictures.viewer.events import words
 from mbsjax.demo import SPRUNG, lost_contact
 from tests.viewing import content, numbers, poses, state, until
 
@@ -107,6 +110,36 @@ def test_events_are_told_in_words_with_their_impulses(sol):
             assert impulse * normal[event["frame"]] == pytest.approx(gained, rel=1e-5) and along == 0.0
             hits += 1
     assert hits == sum(e.kind == "impact" for e in log.list(sol.mech)) and hits > 3
+
+
+def test_elements_are_called_by_their_names():
+    assert mbs.ratchet_wheel(3, 5.0, 4.0).labels[:5] == (
+        "flank of tooth 0", "corner 1", "back of tooth 0", "corner 3", "flank of tooth 1",
+    )  # fmt: skip
+    assert mbs.pawl(4.0, 0.2, 0.5).labels == ("nose", "upper side", "hub", "lower side")
+    corners = [(1.0, 0.0), (0.0, 0.0), (-1.0, 0.0)]
+    lines = [mbs.Line(a, b) for a, b in itertools.pairwise(corners)]
+    assert mbs.Profile.chain(lines, closed=False).labels == ("line 0", "corner 1", "line 2", "end 3", "end 4")
+    floor = mbs.Profile.chain(lines, closed=False, names=["ramp", "step"])
+    mech = mbs.Mechanism(
+        [mbs.Body("ground", profiles={"floor": floor}), mbs.Body("ball", profiles={"rim": mbs.disc(0.1)})],
+        [mbs.Planar("p", "ground", "ball"), mbs.Contact("C", "ground.floor", "ball.rim")],
+    )
+    ball = (0, "circle")
+    said = [
+        mbs.Event(1.0, "impact", "C", ((0, "line"), ball), ((0, "line"), ball), None),
+        mbs.Event(1.0, "transition", "C", ((0, "line"), ball), ((2, "line"), ball), None),
+        mbs.Event(1.0, "closed", "C", ((3, "point"), ball), ((3, "point"), ball), "D"),
+        mbs.Event(1.0, "triggered", "door", None, None, None),
+    ]
+    assert [words(event, mech) for event in said] == [
+        "C: ball hits ramp of ground",
+        "C: ramp to step",
+        "C: ball comes to end 3 of ground; D gives way",
+        "door: passes zero",
+    ]
+    with pytest.raises(ValueError, match="`names` of a profile must be a text for each of its 2 elements"):
+        mbs.Profile.chain(lines, closed=False, names=["ramp"])
 
 
 def test_a_mechanism_at_rest_shows_its_springs_and_drivers():

@@ -177,6 +177,8 @@ class Reader:
             return self.flag(given, path)
         if key == "smooth":
             return [self.flag(x, path) for x in self.row(given, path)]
+        if key == "names":
+            return [self.text(x, path) for x in self.row(given, path)]
         if key in WHOLE_ROWS:
             if not all(isinstance(x, int) and not isinstance(x, bool) and abs(x) < 1000 for x in self.row(given, path)):
                 raise self.wrong("whole numbers, less than 1000, are expected", path)

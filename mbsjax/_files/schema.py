@@ -148,6 +148,8 @@ def _kind(kind: str, key: str, parameter: inspect.Parameter) -> dict[str, Any]:
         return {"anyOf": [_TEXT, {"type": "object"}]}
     if key == "smooth":
         return {"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "boolean"}}]}
+    if key == "names":
+        return {"type": "array", "items": _TEXT}
     if parameter.annotation is bool:
         return {"type": "boolean"}
     if key in WHOLE_ROWS:

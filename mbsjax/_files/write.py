@@ -310,6 +310,8 @@ def _profile(profile: Profile, what: str) -> dict[str, Any]:
         found["smooth"] = [not c for c in profile.corners] if any(profile.corners) else True
     if not profile.closed and not profile.ends and not isinstance(profile.elements[0], Point):
         found["ends"] = False
+    if profile.names:
+        found["names"] = list(profile.names)
     frame = profile.frame
     if not isinstance(frame, PlanarFrame) or any(map(float, (frame.x, frame.y, frame.angle))):
         found["frame"] = _frame(frame)

@@ -156,7 +156,8 @@ class Cam(eqx.Module):
             for warning in self.warnings():
                 if warning.kind in ("undercut", "convexity", "velocity"):
                     raise ValueError(f"there is no such cam: {warning}")
-        return Profile.chain(cam_elements(self.program, self.follower, self.base_radius), smooth=True)
+        names = [f"{'dwell' if s.dwells else 'segment'} {k}" for k, s in enumerate(self.program.segments)][::-1]
+        return Profile.chain(cam_elements(self.program, self.follower, self.base_radius), smooth=True, names=names)
 
     def follower_profile(self) -> Profile:
         """The outline of the follower's tip in the follower's own frame: a circle, a line, or a point."""

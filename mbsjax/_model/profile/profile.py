@@ -37,6 +37,7 @@ class Profile(eqx.Module):
     closed: bool = eqx.field(static=True)
     corners: tuple[bool, ...] = eqx.field(static=True)
     ends: bool = eqx.field(static=True, default=False)
+    names: tuple[str, ...] = eqx.field(static=True, default=())
 
     @staticmethod
     def chain(
@@ -48,6 +49,7 @@ class Profile(eqx.Module):
         hole: bool = False,
         frame: Any = None,
         tolerance: float = 1e-9,
+        names: Sequence[str] = (),
     ) -> "Profile":
         """Joins elements into a boundary.
 
@@ -67,6 +69,7 @@ class Profile(eqx.Module):
         - `frame`: where its plane lies in the body: `at(x, y, angle)`, or a 4x4 matrix for a plane
             in space; the body's own xy plane by default.
         - `tolerance`: by how much ends may miss each other, as a part of the profile's size.
+        - `names`: of the elements, `("flank", "nose", ...)`, by which the viewer tells where contacts are.
 
         !!! Example
 
@@ -90,8 +93,12 @@ class Profile(eqx.Module):
         rounded = [bool(smooth)] * junctions if isinstance(smooth, bool) else [bool(x) for x in smooth]
         if len(rounded) != junctions:
             raise ValueError(f"`smooth` must tell of {junctions} junctions, got {len(rounded)}")
+        if names and (len(names) != len(chain) or not all(isinstance(name, str) and name for name in names)):
+            raise ValueError(
+                f"`names` of a profile must be a text for each of its {len(chain)} elements, got {names!r}"
+            )
         tips = ends and not closed and not isinstance(chain[0], Point) and not isinstance(chain[-1], Point)
-        profile = Profile(chain, _frame(frame), closed, tuple(not x for x in rounded), tips)
+        profile = Profile(chain, _frame(frame), closed, tuple(not x for x in rounded), tips, tuple(names))
         if is_concrete(chain):
             _check(profile, hole, max(tolerance, _LEAST()))
         return profile
@@ -103,10 +110,23 @@ class Profile(eqx.Module):
     @property
     def kinds(self) -> tuple[str, ...]:
         """What each number of the chain is: `"line"`, `"arc"`, ..., `"point"` for corners and ends."""
-        names = [type(e).__name__.lower() for e in self.elements]
-        corners = [*self.corners, False][: len(names)]
-        kinds = [k for name, corner in zip(names, corners) for k in ((name, "point") if corner else (name,))]
-        return (*kinds, *(("point", "point") if self.ends else ()))
+        return self._numbered([type(e).__name__.lower() for e in self.elements], "point", "point")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What each number of the chain is called: an element by its name or its kind and number, then `"corner"`
+        and `"end"` with their numbers."""
+        if len(self.kinds) == 1:
+            return self.names or self.kinds
+        told = self._numbered(self.names or [type(e).__name__.lower() for e in self.elements], "corner", "end")
+        plain = self._numbered([not self.names] * len(self.elements), True, True)
+        return tuple(f"{what} {i}" if numbered else what for i, (what, numbered) in enumerate(zip(told, plain)))
+
+    def _numbered(self, elements: Sequence[Any], corner: Any, end: Any) -> tuple:
+        """Something for each number of the chain: for its elements, for corners, and for ends."""
+        corners = [*self.corners, False][: len(elements)]
+        found = [x for element, there in zip(elements, corners) for x in ((element, corner) if there else (element,))]
+        return (*found, *((end, end) if self.ends else ()))
 
     def __call__(self, q: Any) -> Place:
         """The place with the coordinate `q` (2.4.2-1)."""

@@ -52,7 +52,7 @@ def ratchet_wheel(teeth: int, outer_radius: Number, root_radius: Number, *, unde
         here, there = 2 * np.pi * k / teeth, 2 * np.pi * (k + 1) / teeth
         tip = outer * direction(jnp.asarray(here))
         elements += [Line(root * direction(here + foot), tip), Line(tip, root * direction(there + foot))]
-    return Profile.chain(elements)
+    return Profile.chain(elements, names=[f"{side} of tooth {k}" for k in range(teeth) for side in ("flank", "back")])
 
 
 def pawl(length: Number, nose_radius: Number, hub_radius: Number) -> Profile:
@@ -86,4 +86,5 @@ def pawl(length: Number, nose_radius: Number, hub_radius: Number) -> Profile:
             Line(hub * down, tip + nose * down),
         ],
         smooth=True,
+        names=("nose", "upper side", "hub", "lower side"),
     )

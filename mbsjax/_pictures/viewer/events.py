@@ -1,10 +1,10 @@
 """Events in the page: in words, and with their impulses."""
 
-from typing import Any
-
 import numpy as np
 
 from ..._events.log import Event, Log
+from ..._model.joint.clearance import Clearance
+from ..._model.joint.contact import Contact
 from ..._model.mechanism import Mechanism
 from .keyframes import Keyframes
 
@@ -57,16 +57,16 @@ def words(event: Event, mech: Mechanism) -> str:
         return f"{name}{_SAID[event.kind]}{gave}"
     contact = mech.contact(event.contact)
     if event.kind == "transition":
-        ways = [(_element(mech, contact, s, old), _element(mech, contact, s, new))
-                for s, (old, new) in enumerate(zip(event.before, event.after)) if old != new]  # fmt: skip
+        ways = [(_element(mech, contact, side, old), _element(mech, contact, side, new))
+                for side, (old, new) in enumerate(zip(event.before, event.after)) if old != new]  # fmt: skip
         return f"{name}{', '.join(f'{old} to {new}' for old, new in ways)}{gave}"
     place = f"{_element(mech, contact, 0, event.after[0])} of {contact.body_a}"
     return f"{name}{_SAID[event.kind].format(a=place, b=contact.body_b)}{gave}"
 
 
-def _element(mech: Mechanism, contact: Any, side: int, element: tuple[int, str]) -> str:
-    """An element of a profile: what it is, and its number along the chain."""
+def _element(mech: Mechanism, contact: Contact | Clearance, side: int, element: tuple[int, str]) -> str:
+    """An element of a profile: its name, or what it is, and its number along the chain."""
     number, kind = element
-    if len(mech.element_kinds(contact)[side]) == 1:
-        return kind
-    return f"{'corner' if kind == 'point' else kind} {number}"
+    if isinstance(contact, Clearance):
+        return f"{kind} {number}"
+    return mech.profiles(contact)[side].labels[number]

@@ -18,6 +18,7 @@ const reach = list => {
   const there = list.filter(Number.isFinite);
   return there.reduce((a, b) => Math.max(a, b), -Infinity) - there.reduce((a, b) => Math.min(a, b), Infinity) || 0;
 };
+const corners = faces => faces.filter((_, k) => k % Math.ceil(faces.length / 200) === 0).flatMap(face => face.corners);
 const cloud = () => {  // points of all bodies at some of the frames
   const points = [], every = Math.max(1, Math.floor(T.length / 90));
   const gather = (bodies, i) => bodies.forEach((b, k) => {
@@ -25,7 +26,7 @@ const cloud = () => {  // points of all bodies at some of the frames
     const thin = Math.max(1, Math.floor(b.outlines.reduce((n, o) => n + o.points.length, 0) / 60));
     const own = [
       ...b.outlines.flatMap(o => o.points.filter((_, m) => m % thin === 0)), ...b.lines.flat(), ...(b.plate || []),
-      ...(meshes[k] && bodies === data.bodies ? meshes[k].filter((_, m) => m % 7 === 0).map(f => f.middle) : []),
+      ...(meshes[k] && bodies === data.bodies ? corners(meshes[k]) : []),
       ...(b.points || []).map(p => p[1]), ...(b.block ? [b.block[0]] : []),
     ];
     for (const p of own) points.push(placed(X, p));
