@@ -16,11 +16,16 @@ from ._events.kinds import EVENTS as EVENTS
 from ._events.log import Event as Event, Events as Events, Log as Log
 from ._events.results import RESULTS as RESULTS
 from ._events.trigger import Trigger as Trigger
-from ._files.dxf import read_dxf as read_dxf
+from ._files.cad.dxf import read_dxf as read_dxf
+from ._files.cad.dxf_write import write_dxf as write_dxf
+from ._files.cad.step import read_step as read_step
+from ._files.cad.svg import read_svg as read_svg
 from ._files.dyn.content import Dyn as Dyn, DynWarning as DynWarning
 from ._files.dyn.read import read_dyn as read_dyn
 from ._files.dyn.write import write_dyn as write_dyn
 from ._files.errors import FileError as FileError
+from ._files.export.mujoco import to_mujoco as to_mujoco
+from ._files.export.urdf import to_urdf as to_urdf
 from ._files.model import Model as Model, load as load, loads as loads
 from ._files.write import dump as dump, dumps as dumps
 from ._kinematics.assembly import Assembly as Assembly, assemble as assemble

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -16,7 +15,8 @@ from ..._programs.trees import once
 from ...frames import PlanarFrame, at
 from .base import AbstractCurve, AbstractElement, AbstractPlain, Place
 from .curves import Spline
-from .elements import Arc, Circle, Line, Point
+from .drawing import along, draw, new_drawing
+from .elements import Circle, Line, Point
 from .outline import Outline, outline
 
 
@@ -151,25 +151,11 @@ class Profile(eqx.Module):
         rows = "".join(f"{x:.17g},{y:.17g}\n" for x, y in self.points(fineness))
         pathlib.Path(path).write_text("x,y\n" + rows)
 
-    def to_dxf(self, path: Any, fineness: int = 8) -> None:
-        """Writes a drawing: lines, arcs and circles as such, other curves as polylines through their points."""
-        try:
-            import ezdxf
-        except ImportError as error:
-            raise ImportError('a DXF drawing needs ezdxf: pip install "mbsjax[dxf]"') from error
-        drawing = ezdxf.new("R2010")  # pyright: ignore
-        space = drawing.modelspace()
-        for element, points in zip(self.elements, sampled(self, fineness)):
-            if isinstance(element, Line):
-                space.add_line(*points[[0, -1]].tolist())
-            elif isinstance(element, Circle):
-                space.add_circle(element.center.tolist(), float(element.radius))
-            elif isinstance(element, Arc):
-                turn = -element.turn if element.concave else element.turn
-                ends = np.rad2deg([float(element.start), float(element.start + turn)])
-                space.add_arc(element.center.tolist(), float(element.radius), *sorted(ends.tolist()))
-            elif not isinstance(element, Point):
-                space.add_lwpolyline(points.tolist())
+    def to_dxf(self, path: Any) -> None:
+        """Writes a drawing: lines, arcs, circles and splines as such, other curves as splines within 1e-7 of their
+        size. [`mbsjax.read_dxf`][] reads it."""
+        drawing = new_drawing()
+        draw(drawing.modelspace(), self.elements)
         drawing.saveas(path)
 
     def __repr__(self) -> str:
@@ -208,13 +194,8 @@ def sampled(profile: Profile, fineness: int = 1) -> list[np.ndarray]:
     points = []
     for element in profile.elements:
         n = element.samples if isinstance(element, AbstractCurve) else 1 if isinstance(element, Line) else 16
-        points.append(np.asarray(_along(element, jnp.asarray(np.linspace(0.0, 1.0, n * fineness + 1)))))
+        points.append(along(element, np.linspace(0.0, 1.0, n * fineness + 1)))
     return points
-
-
-@once
-def _along(element: AbstractElement, s: Float[Array, " n"]) -> Float[Array, "n 2"]:
-    return jax.vmap(lambda x: element(x).position)(s)
 
 
 def _check(profile: Profile, hole: bool, tolerance: float) -> None:

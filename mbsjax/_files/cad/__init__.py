@@ -1,0 +1,1 @@
+"""Drawings: profiles from DXF, SVG and STEP files, and mechanisms to DXF."""
