@@ -15,6 +15,7 @@ import pytest
 
 import mbsjax as mbs
 from mbsjax._files.schema import schema
+from tests.green import area
 
 from .test_files import FOUR_BAR
 
@@ -162,6 +163,26 @@ def test_convert(folder):
         "convert", "cam.toml", "x.dxf", "--profile", "cam.x", cwd=folder, code=2
     )
     assert "cam.txt" in run("convert", "cam.toml", "cam.txt", cwd=folder, code=2)
+
+
+def test_convert_drawings_and_mechanisms(folder):
+    """From SVG to a model file, on to a drawing, MuJoCo and URDF, each of which has what the file says."""
+    (folder / "plate.svg").write_text(
+        '<svg width="8mm" viewBox="0 0 4 4"><rect id="rim" width="4" height="3" rx="1"/></svg>'
+    )
+    run("convert", "plate.svg", "plate.toml", "--name", "rim", "--unit", "mm", cwd=folder)
+    rim = mbs.load(folder / "plate.toml").mechanism().body("part").profiles["outline"]
+    assert area(rim) == pytest.approx(4 * (12 - 4 + np.pi), rel=1e-12)
+    run("convert", "plate.toml", "plate.dxf", "--own-frames", cwd=folder)
+    assert area(mbs.read_dxf(folder / "plate.dxf", layer="part.outline")) == pytest.approx(area(rim), rel=1e-12)
+    run("convert", "plate.toml", "plate.urdf", cwd=folder)
+    assert '<joint name="seat" type="fixed">' in (folder / "plate.urdf").read_text()
+    run("convert", "plate.toml", "plate.xml", cwd=folder)
+    assert '<body name="part" pos="0 0 0" quat="1 0 0 0">' in (folder / "plate.xml").read_text()
+    assert "there are 'rim'" in run("convert", "plate.svg", "x.toml", "--name", "hub", cwd=folder, code=2)
+    assert "not to" in run("convert", "plate.svg", "x.xml", cwd=folder, code=2)
+    (folder / "points.csv").write_text("x,y\n0,0\n1,0\n1,1\n0,1\n")
+    assert "--name, --index and --unit" in run("convert", "points.csv", "x.toml", "--index", "0", cwd=folder, code=2)
 
 
 def test_schema_is_that_of_the_files(folder):

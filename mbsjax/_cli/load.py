@@ -2,7 +2,8 @@
 
 import pathlib
 import warnings
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -44,16 +45,22 @@ def _value(model: "Model", name: str, text: str) -> float:
         raise click.BadParameter(f"{name}: {error}", param_hint="--set") from None
 
 
+def with_notes(make: Callable[[Any], Any], given: Any) -> Any:
+    """What a function makes; its warnings are told as notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        made = make(given)
+    for warning in caught:
+        ERR.print(f"note: {warning.message}", style="yellow", markup=False)
+    return made
+
+
 def from_dyn(file: pathlib.Path) -> str:
     """The text of a model file that describes what a .DYN file does."""
     from .._files.dyn.read import read_dyn
     from .._files.write import dumps
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        dyn = read_dyn(file)
-    for warning in caught:
-        ERR.print(f"note: {warning.message}", style="yellow", markup=False)
+    dyn = with_notes(read_dyn, file)
     first = {
         key: {c: float(given[c]) for c in dyn.independent}
         for key, given in (("positions", dyn.positions), ("velocities", dyn.velocities))

@@ -1,0 +1,1 @@
+"""Mechanisms for other programs: MuJoCo, URDF."""
