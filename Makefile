@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo test test-long lint docs schema bench setup clean
+.PHONY: demo test test-long lint docs schema notebooks bench setup clean
 
 demo: $(STAMP)-demo
 	$(BIN)/python -m mbsjax.demo
@@ -28,6 +28,10 @@ docs: $(STAMP)
 schema: $(STAMP)
 	JAX_ENABLE_X64=1 $(BIN)/python -m mbsjax._files.schema
 	cp mbsjax/_files/model.schema.json docs/model.schema.json
+
+# Executes the notebooks and saves them with their outputs: after their code has changed.
+notebooks: $(STAMP)
+	JAX_COMPILATION_CACHE_DIR=$(CURDIR)/.cache/jax $(BIN)/python notebooks/execute.py
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
