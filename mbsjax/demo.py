@@ -131,23 +131,34 @@ def pictures(folder: pathlib.Path, motion: mbs.Motion, sol: mbs.Solution) -> lis
     return paths
 
 
+def waiting(what: str) -> None:
+    """Tells what is being waited for."""
+    print(f"\n... {what}", flush=True)
+
+
 def main() -> int:
-    prepare(pathlib.Path(".cache") / "jax")
+    cache = pathlib.Path(".cache") / "jax"
+    prepare(cache)
     start = time.perf_counter()
+    first = "" if cache.exists() else f"; programs are compiled, and kept in {cache} for the next time"
     folder = pathlib.Path("out")
     folder.mkdir(exist_ok=True)
     file = importlib.resources.files("mbsjax") / "examples" / "four_bar.toml"
     model = mbs.loads(file.read_text(encoding="utf-8"), source="four_bar.toml")
+    waiting(f"motion of the four-bar{first}")
     motion = model.kinematics()
     motion_table(model.title, motion)
     print(f"  first result after {time.perf_counter() - start:.1f} s", flush=True)
 
+    waiting(f"tolerances of the four-bar{first}")
     report = mbs.tolerance(model.study(), second=False, worst=False)
     print(f"\n{report['contributors of swing']}", flush=True)
 
+    waiting(f"simulation of the cam{first}")
     sol = lost_contact(SPRUNG)
     event_table(sol)
 
+    waiting("report, viewer and pictures")
     written = [mbs.view(sol, title="Cam of the thesis 4.4 with a weak spring").save(folder / "cam.html")]
     try:
         written.insert(0, report.to_html(folder / "tolerances.html", title=model.title))
