@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
 import mbsjax as mbs
 from mbsjax._kinematics.track import Configuration
@@ -191,3 +191,32 @@ def test_a_geneva_wheel_rocks_in_its_lock_by_what_the_clearance_leaves():
     np.testing.assert_allclose(gaps[1:3], 0.0, atol=1e-9)
     nearest = np.sqrt(p["outer"] ** 2 + p["distance"] ** 2 - 2 * p["outer"] * p["distance"] * np.cos(p["grip"] - rocks))
     assert gaps[3] == pytest.approx(nearest - p["lock"], rel=1e-6)  # below the surface
+
+
+@pytest.mark.slow
+def test_a_rocker_lifts_off_at_the_speed_that_one_run_below_it_tells():
+    """Closed form: valve and rocker follow the cycloidal law. Just below that speed they touch, above they part."""
+    model = example("valve_train")
+    p, sol = model.parameters, model.simulate()
+
+    def share(x):
+        """Inertia in parts of the spring's force, on the valve, where the cam has turned by x parts of its flank."""
+        w = p["speed"] / p["flank"]
+        s = p["swing"] * (x - np.sin(2 * pi * x) / (2 * pi))
+        rate, more = p["swing"] * (1 - np.cos(2 * pi * x)) * w, p["swing"] * 2 * pi * np.sin(2 * pi * x) * w**2
+        angle, arm = p["swing"] / 2 - s, p["valve_arm"]
+        opening = arm * (np.sin(p["swing"] / 2) - np.sin(angle))
+        inertia = p["inertia"] * more / (arm * np.cos(angle))
+        inertia = inertia + p["mass"] * arm * (np.cos(angle) * more + np.sin(angle) * rate**2)
+        return -inertia / (p["stiffness"] * opening + p["preload"] - p["mass"] * p["g"])
+
+    most = minimize_scalar(lambda x: -share(x), bounds=(0.5, 1.0), method="bounded", options={"xatol": 1e-10})
+    lift_off = p["rpm"] / np.sqrt(-most.fun)
+    x = (np.asarray(p["speed"] * sol.ts) - pi / 6) / p["flank"]
+    seen = np.max(share(x[(x > 0) & (x < 1)]))
+    measured = float(model.measured(sol)["lift_off"])
+    assert measured == pytest.approx(p["rpm"] / np.sqrt(seen), rel=1e-7)
+    assert measured == pytest.approx(lift_off, rel=1e-3)  # the outputs are two degrees apart
+    for part, lost in ((0.999, False), (1.001, True)):
+        faster = model.simulate({"rpm": part * lift_off})
+        assert bool(np.isfinite(faster.event_times("on_cam", "released")[0])) == lost
