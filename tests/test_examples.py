@@ -88,7 +88,6 @@ def test_an_example_can_be_read(name):
 
 MOVED = ("four_bar", "quick_return", "planetary", "bouncing_ball", "four_bar_path", "cam_synthesis")  # further below
 MOVED += ("wiper", "toggle_press", "scissor_lift", "landing_gear", "over_center", "snap_fit")  # test_example_answers.py
-MOVED += ("wiper", "toggle_press", "scissor_lift", "landing_gear", "over_center", "snap_fit")  # test_example_answers.py
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in MOVED])
