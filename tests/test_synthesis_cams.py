@@ -93,5 +93,5 @@ def test_outline_goes_out_as_points_and_drawing(tmp_path):
     angle = np.linspace(0.0, 2 * np.pi, 25)[:-1]
     mbs.from_table(np.stack([2 * np.cos(angle), np.sin(angle)], 1)).to_dxf(tmp_path / "spline.dxf")
     (line,) = ezdxf.readfile(tmp_path / "spline.dxf").modelspace()
-    points = np.array([p[:2] for p in line.get_points()])
-    assert line.dxftype() == "LWPOLYLINE" and np.abs((points[:, 0] / 2) ** 2 + points[:, 1] ** 2 - 1).max() < 1e-3
+    points = np.array([tuple(p)[:2] for p in line.construction_tool().approximate(200)])
+    assert line.dxftype() == "SPLINE" and np.abs((points[:, 0] / 2) ** 2 + points[:, 1] ** 2 - 1).max() < 1e-3
