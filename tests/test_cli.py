@@ -1,19 +1,24 @@
 """Every command through its real entry point, on good and on bad files."""
 
+import contextlib
 import csv
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import types
 
 import equinox as eqx
 import jsonschema
 import numpy as np
 import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 
 import mbsjax as mbs
+from mbsjax._cli.main import main
 from mbsjax._files.schema import schema
 from tests.green import area
 
@@ -42,13 +47,44 @@ def folder(tmp_path_factory):
     return path
 
 
+@pytest.mark.parametrize(
+    "given", [["--help"], ["--version"], ["examples"], ["schema"], ["check", "four_bar.toml"]], ids=str
+)
+def test_light_commands_do_without_jax(folder, given):
+    code = "import sys; from mbsjax._cli.main import main; main(standalone_mode=False); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code, *given], cwd=folder, capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1].split()
+    assert "mbsjax._cli.main" in loaded and not {"jax", "equinox", "scipy"} & set(loaded)
+
+
+def test_an_interrupted_search_keeps_what_it_has_found(folder, monkeypatch):
+    """Ctrl-C at the third look at the bar, which has moved before."""
+    moved = []
+
+    @contextlib.contextmanager
+    def impatient(total, *_, **__):
+        def update(n):
+            moved.append(n)
+            if len(moved) == 3:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        yield types.SimpleNamespace(update=update, set_postfix_str=lambda _: None)
+
+    monkeypatch.setattr("mbsjax._synthesis.synthesize.bar", impatient)
+    monkeypatch.chdir(folder)
+    done = CliRunner().invoke(main, ["synthesize", "four_bar.toml", "--starts", "1", "-o", "part"])
+    assert done.exit_code == 130 and "1 interrupted" in done.output, done.output
+    assert moved == [4, 4, 4]  # steps of the one search, which may take 300
+    better = mbs.load(folder / "part" / "four_bar.toml").kinematics()["D"].q
+    before = mbs.load(folder / "four_bar.toml").kinematics()["D"].q
+    assert abs(np.rad2deg(np.ptp(better)) - 45) < abs(np.rad2deg(np.ptp(before)) - 45)
+
+
 def test_help_shows_an_example(folder):
     names = "info check kinematics simulate tolerance montecarlo synthesize view convert examples schema".split()
     text = run("--help", cwd=folder)
     assert all(f"\n  {name} " in text for name in names)
     for name in names:
-        from mbsjax._cli.main import main
-
         told = main.commands[name].help or ""
         assert "Example:" in told and f"mbsjax {name}" in told
     assert run("--version", cwd=folder).strip().endswith(mbs.__version__)

@@ -64,8 +64,18 @@ def _complain(error: Any, code: int) -> None:
 @contextlib.contextmanager
 def working(what: str) -> Iterator[None]:
     """Says on standard error what is being done, and how long it took."""
-    began = time.perf_counter()
-    with ERR.status(f"{what} ..."):
+    from .._programs.waiting import told_by
+
+    began, said = time.perf_counter(), []
+
+    def tell(text: str) -> None:
+        if ERR.is_terminal:
+            status.update(f"{what}: {text}" if text else f"{what} ...")
+        elif text and not said:  # one line is enough for a file
+            said.append(text)
+            ERR.print(f"{what}: {text}", style="dim", markup=False, soft_wrap=True)
+
+    with ERR.status(f"{what} ...") as status, told_by(tell):
         yield
     ERR.print(f"{what}: {time.perf_counter() - began:.1f} s", style="dim")
 

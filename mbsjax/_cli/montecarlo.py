@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from .console import computes, show, working, wrote
+from .console import ERR, computes, show, working, wrote
 from .load import load_model
 from .options import SEED, changes_option, file_argument
 
@@ -67,7 +67,14 @@ def montecarlo(
     with working("the nominal mechanism"):
         study = model.study()
     with _executor(workers) as executor:
-        done = campaign(study, samples, store, seed=seed, method=method, chunk=chunk, executor=executor, until=until)
+        try:
+            done = campaign(
+                study, samples, store, seed=seed, method=method, chunk=chunk, executor=executor, until=until
+            )
+        except KeyboardInterrupt:
+            if store is not None:
+                ERR.print(f"samples so far are kept in {store}: --resume goes on with them", markup=False)
+            raise
     tally = done.tally
     moments, errors = tally.moments, tally.errors
     names = ("mean", "sigma", "skewness", "kurtosis")

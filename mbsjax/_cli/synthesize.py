@@ -53,5 +53,7 @@ def synthesize(
         matplotlib.use("Agg")
         found.plot_history().figure.savefig(folder / "history.png", dpi=150)
         wrote(folder / "history.png")
+    if "interrupted" in found.ended or sum(found.ended.values()) < options.get("starts", 1):
+        raise KeyboardInterrupt
     if not found.best.met:
         raise RuntimeError("the best design does not keep all conditions")

@@ -1,16 +1,14 @@
 """A bar for long work."""
 
+import contextlib
 import sys
+from collections.abc import Iterator
 from typing import Any
+
+from .waiting import told_by
 
 
 class _Silent:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
     def update(self, n: int) -> None:
         pass
 
@@ -18,12 +16,19 @@ class _Silent:
         pass
 
 
-def bar(n: int, shown: bool, done: int = 0, unit: str = "samples") -> Any:
-    """A progress bar, with the rate and the time left; one that shows nothing if not asked for."""
+@contextlib.contextmanager
+def bar(n: int, shown: bool, done: int = 0, unit: str = "samples") -> Iterator[Any]:
+    """A progress bar, with the rate and the time left, which also says when a program is compiled; one that shows
+    nothing if not asked for."""
     if not shown:
-        return _Silent()
+        yield _Silent()
+        return
     try:
         from tqdm.auto import tqdm
     except ImportError as error:
         raise ImportError('a progress bar needs tqdm: pip install "mbsjax[campaign]"') from error
-    return tqdm(total=n, initial=done, unit=f" {unit}", unit_scale=True, file=sys.stderr)
+    with (
+        tqdm(total=n, initial=done, unit=f" {unit}", unit_scale=True, file=sys.stderr) as found,
+        told_by(found.set_postfix_str),
+    ):
+        yield found

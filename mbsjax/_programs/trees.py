@@ -18,6 +18,7 @@ from jax.interpreters import partial_eval
 from .functions import Plain
 from .precision import is_concrete
 from .reprs import short
+from .waiting import explained, traced
 from .xla import quick_compile_options
 
 
@@ -38,12 +39,21 @@ def once(f: Callable, *, lasting: bool = False) -> Any:
     it in a thread, where `like` is the first of its structure, for arguments of the shapes that `shapes(*like)` tells;
     it returns what waits for that."""
     jit: Any = eqx.filter_jit
-    inside, alone = jit(f), jit(f, compiler_options=quick_compile_options(1 if lasting else 0))
+
+    @functools.wraps(f)
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        traced()
+        return f(*args, **kwargs)
+
+    inside, alone = jit(f), jit(watched, compiler_options=quick_compile_options(1 if lasting else 0))
     compiled = set()
 
     def call(*args: Any, **kwargs: Any) -> Any:
         by_itself = is_concrete(args, kwargs) and is_concrete(jax.device_put(0.0))
-        return (alone if by_itself else inside)(*args, **kwargs)
+        if not by_itself:
+            return inside(*args, **kwargs)
+        with explained():
+            return alone(*args, **kwargs)
 
     def ahead(like: tuple, shapes: Callable) -> Callable[[], None]:
         if not is_concrete(like, jax.device_put(0.0)):

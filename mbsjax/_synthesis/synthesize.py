@@ -141,7 +141,8 @@ class Synthesis(NamedTuple):
         axes = plt.subplots()[1] if axes is None else axes
         axes.step(self.history[:, 1], self.history[:, 2], where="post")
         axes.set(xlabel="evaluations", ylabel="best objective", xscale="log")
-        if np.nanmin(self.history[:, 2]) > 0:
+        known = self.history[np.isfinite(self.history[:, 2]), 2]
+        if len(known) and known.min() > 0:
             axes.set_yscale("log")
         return axes
 
@@ -179,7 +180,7 @@ def synthesize(
     - `width`: how many searches run side by side.
     - `max_steps`: of each search.
     - `rtol`: a relative gain that is none.
-    - `progress`: whether to show a bar with the best objective.
+    - `progress`: whether to show a bar, by steps of all searches, with the best objective so far.
 
     !!! Example
 
@@ -217,9 +218,9 @@ def _multistart(
     owner = np.arange(width)  # which start each lane works on; -1: none
     ends: dict[int, _End] = {}
     history: list[tuple[float, int, float]] = []
-    spent, best = 0, np.inf
+    spent, best, most, taken = 0, np.inf, int(settings.max_steps), 0
     try:
-        with bar(len(x), progress, unit="starts") as shown:
+        with bar(len(x) * most, progress, unit="steps") as shown:
             while len(ends) < len(x):
                 lanes = advance(task, lanes, settings, 12 if width > 1 else 4)
                 now, scores = Lane(*map(np.array, lanes)), _Scores(*map(np.asarray, _scores(task, lanes.y)))
@@ -229,8 +230,10 @@ def _multistart(
                 best = min([best, *map(float, scores.objective[finished][kept])])
                 running = int(now.steps[owner >= 0].sum())
                 history.append((time.perf_counter() - began, spent + running, best))
-                shown.update(len(finished))
-                shown.set_postfix_str(f"best {best:.6g}")
+                before, taken = taken, len(ends) * most + int(now.steps[(owner >= 0) & ~now.done].sum())
+                shown.update(taken - before)
+                least = min([best, *map(float, scores.objective[(owner >= 0) & (scores.worst <= _TOLERANCE)])])
+                shown.set_postfix_str(f"best {least:.6g}, {len(ends)} of {len(x)} starts done")
                 spent += int(now.steps[finished].sum())
                 owner[finished] = -1
                 free = finished[: len(x) - waiting]
@@ -325,10 +328,12 @@ def _judged(task: Task, options: dict[str, Any], ends: list[_End], history: np.n
     for end in ends:
         if not end.begun:
             how = f"could not be evaluated ({CLASSES[int(end.lane.kind)]})"
+        elif not end.lane.done:
+            how = "interrupted"
         elif not end.kept:
             how = "did not keep the conditions"
         else:
-            how = "converged" if end.lane.still >= 3 else "ran out of steps" if end.lane.done else "interrupted"
+            how = "converged" if end.lane.still >= 3 else "ran out of steps"
         ended[how] = ended.get(how, 0) + 1
     begun = [end for end in ends if end.begun]
     if not begun:

@@ -1,0 +1,89 @@
+"""Says that a program is traced and compiled, where somebody waits for it."""
+
+import contextlib
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+_PATIENCE = 2.0  # seconds, after which somebody wonders
+_here = threading.local()
+_told_by: list[Callable[[str], None]] = []
+
+
+class _Watch:
+    """Tells how long it has taken so far, from when a function is traced to when its program has run."""
+
+    def __init__(self):
+        self.over, self.thread, self.began = threading.Event(), None, 0.0
+
+    def begin(self) -> None:
+        if self.thread is None:
+            self.began = time.perf_counter()
+            self.thread = threading.Thread(target=self._tell, daemon=True)
+            self.thread.start()
+
+    def _tell(self) -> None:
+        told, wait = False, _PATIENCE
+        while not self.over.wait(wait):
+            tell(f"compiling ... {time.perf_counter() - self.began:.0f} s; {_kept()}")
+            told, wait = True, 1.0
+        if told:
+            tell("")
+
+    def end(self) -> None:
+        self.over.set()
+        if self.thread is not None:
+            self.thread.join()
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """Waiting within is explained, if a function is traced: see `traced`."""
+    if getattr(_here, "watch", None) is not None:
+        yield
+        return
+    watch = _here.watch = _Watch()
+    try:
+        yield
+    finally:
+        _here.watch = None
+        watch.end()
+
+
+def traced() -> None:
+    """A function is being traced now."""
+    watch = getattr(_here, "watch", None)
+    if watch is not None:
+        watch.begin()
+
+
+@contextlib.contextmanager
+def told_by(f: Callable[[str], None]) -> Iterator[None]:
+    """What is said within is said by this function; an empty text when it is over."""
+    _told_by.append(f)
+    try:
+        yield
+    finally:
+        _told_by.remove(f)
+
+
+def tell(text: str) -> None:
+    """Says it, on a terminal in a line that is written over."""
+    if _told_by:
+        _told_by[-1](text)
+    elif sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
+
+
+def _kept() -> str:
+    import jax
+
+    config: Any = jax.config
+    folder = config.jax_compilation_cache_dir
+    if not folder or not config.jax_enable_compilation_cache:
+        return "not kept for the next run: see mbsjax.keep_programs"
+    return f"kept in {folder}, the next run starts at once"
