@@ -111,6 +111,11 @@ def loose():
     return mbs.Mechanism([mbs.Body("arm", mass=1.0)], [mbs.Revolute("O", "ground", "arm", (1.0, 0.0), play=0.01)])
 
 
+def at_a_point():
+    arm = mbs.Body("arm", points={"B": (1.0, 0.0)})
+    return mbs.Mechanism([arm], [mbs.Revolute("O", "ground", "arm", None, "B")], units={"length": "mm"})
+
+
 MAKERS = {
     **{name: (lambda force=force: force) for name, force in FORCES.items()},
     "Angle": lambda: mbs.Angle("tilt", "ground", "bob"),
@@ -153,6 +158,7 @@ MAKERS = {
     "Log": lambda: simulation().events,
     "Match": lambda: mbs.Match(square, 2.0),
     "Mechanism": mechanism,
+    "Mechanism with a point by name": at_a_point,
     "Minimax": lambda: mbs.Minimax(square),
     "Minimize": lambda: mbs.Minimize(square),
     "Moment": lambda: some_moment(plant(mechanism(), simulation().plant.problem)),

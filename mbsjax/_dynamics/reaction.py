@@ -116,7 +116,7 @@ class _Unreleased(eqx.Module):
 def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: Array, mode: Mode) -> Reaction:
     """The reaction of a joint along a motion."""
     joint = mech.joint(name)
-    i = mech.joints.index(joint)
+    i = [j.name for j in mech.joints].index(name)
     planar = mech.planar
     kind = _ReleasedPlanar if planar else _ReleasedSpatial
     rows = 3 if planar else 6
@@ -133,7 +133,8 @@ def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: A
     whole = lambda x: isinstance(x, Function)
     unreleased = lambda x: _Unreleased(x, plant, (at_q, at_q + rows), (at_v, at_v + rows)) if whole(x) else x
     forces = tuple(tree_map(unreleased, f, is_leaf=whole) if isinstance(f, Load) else f for f in plant.forces)
-    loose = eqx.tree_at(lambda m: (m.joints[i], m.contacts, m.forces), mech, (released, contacts, forces))
+    joints = tuple(released if j.name == name else j for j in mech.joints)
+    loose = mech.replaced(joints=joints, contacts=contacts, forces=forces)
     old = plant.problem
     shift = lambda k, at: k if k < at else k + rows
     problem = Problem(

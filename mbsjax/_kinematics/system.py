@@ -362,7 +362,7 @@ class System(eqx.Module):
 
 def system(mech: Mechanism) -> System:
     """The mechanism laid out for computing."""
-    return _system(eqx.tree_at(lambda m: m.forces, mech, ()))
+    return _system(mech.replaced(forces=()))
 
 
 @once
@@ -373,13 +373,14 @@ def _system(mech: Mechanism) -> System:
         for c in mech.contacts
     )
     plan = layout(mech, contacts)
-    joints = [mech.joints[j] for j in plan.order]
+    given = mech.joints
+    joints = [given[j] for j in plan.order]
     X_A, X_B = (list(X) for X in zip(*(j.seats(plan.group) for j in joints)))
     tree = list(zip(plan.backwards, X_A, X_B, strict=False))
     inlet = plan.group.stack([b if back else a for back, a, b in tree])
     outlet = plan.group.stack([a if back else b for back, a, b in tree])
     pairs = tuple(
-        jax.tree_util.tree_map(lambda *leaves: jnp.stack(leaves, -1), *(mech.joints[j].pair for j in kind))
+        jax.tree_util.tree_map(lambda *leaves: jnp.stack(leaves, -1), *(given[j].pair for j in kind))
         for kind in plan.kinds
     )
     X_A, X_B = plan.group.stack(X_A), plan.group.stack(X_B)

@@ -9,11 +9,12 @@ from equinox import AbstractVar
 from jaxtyping import Array, Float
 
 from .._numerics.groups import SE2, AbstractPose
-from .._programs.custom_types import Number, Numbers
+from .._programs.custom_types import Given, Number, Numbers
 from .._programs.precision import as_float, is_concrete
 from .._programs.reprs import by_fields
 from ..frames import unit
 from .joint.joint import check_name
+from .points import Find, PointName, found, named
 
 
 class AbstractGauge(eqx.Module):
@@ -37,11 +38,15 @@ class AbstractGauge(eqx.Module):
     def residual(self, target: Float[Array, ""], *poses: AbstractPose) -> Float[Array, ""]:
         """Zero if and only if the scalar has the value `target`."""
 
+    def located(self, find: Find) -> "AbstractGauge":
+        """The gauge with coordinates where it has names of points."""
+        return self
+
     __repr__ = by_fields
 
 
 class Distance(AbstractGauge):
-    """The distance between a point of `body_a` and a point of `body_b`.
+    """The distance between a point of `body_a` and a point of `body_b`, given by coordinates or by name.
 
     With a `value` it is a massless rod with a ball (in the plane, a hinge) at each end: Haug's
     distance constraint and revolute-revolute composite joint (3.3.7, 3.3.15, 9.4.8).
@@ -55,8 +60,8 @@ class Distance(AbstractGauge):
 
     name: str = eqx.field(static=True)
     bodies: tuple[str, ...] = eqx.field(static=True)
-    point_a: Float[Array, " dim"]
-    point_b: Float[Array, " dim"]
+    point_a: Given[Float[Array, " dim"]]  # until it belongs to a mechanism, the name of a point too
+    point_b: Given[Float[Array, " dim"]]
     value: Float[Array, ""] | None
 
     def __init__(
@@ -64,8 +69,8 @@ class Distance(AbstractGauge):
         name: str,
         body_a: str,
         body_b: str,
-        point_a: Numbers | None = None,
-        point_b: Numbers | None = None,
+        point_a: Numbers | str | None = None,
+        point_b: Numbers | str | None = None,
         *,
         value: Number | None = None,
     ):
@@ -78,6 +83,9 @@ class Distance(AbstractGauge):
             raise ValueError(f"the value of {what} must be positive, got {value!r}")
 
     dimension = 2
+
+    def located(self, find: Find) -> "Distance":
+        return _located(self, find, f"distance {self.name!r}")
 
     @property
     def planar(self) -> bool:
@@ -97,7 +105,8 @@ class Distance(AbstractGauge):
 
 
 class Offset(AbstractGauge):
-    """The component along `axis` of the vector from a point of `body_a` to a point of `body_b`.
+    """The component along `axis` of the vector from a point of `body_a` to a point of `body_b`, given by coordinates
+    or by name.
 
     `axis` is fixed in `axis_body`, which is `body_a` unless said otherwise. Covers Haug's absolute
     and relative coordinates of points, and the translational distance (3.5.1-2, 3.5.5-6, 3.5.12, 9.5.1, 9.5.3).
@@ -111,8 +120,8 @@ class Offset(AbstractGauge):
 
     name: str = eqx.field(static=True)
     bodies: tuple[str, ...] = eqx.field(static=True)
-    point_a: Float[Array, " dim"]
-    point_b: Float[Array, " dim"]
+    point_a: Given[Float[Array, " dim"]]  # until it belongs to a mechanism, the name of a point too
+    point_b: Given[Float[Array, " dim"]]
     axis: Float[Array, " dim"]
     value: Float[Array, ""] | None
 
@@ -121,8 +130,8 @@ class Offset(AbstractGauge):
         name: str,
         body_a: str,
         body_b: str,
-        point_a: Numbers | None = None,
-        point_b: Numbers | None = None,
+        point_a: Numbers | str | None = None,
+        point_b: Numbers | str | None = None,
         *,
         axis: Numbers,
         axis_body: str | None = None,
@@ -137,6 +146,9 @@ class Offset(AbstractGauge):
         self.value = _value(value, what)
 
     dimension = 1
+
+    def located(self, find: Find) -> "Offset":
+        return _located(self, find, f"offset {self.name!r}", self.axis.shape)
 
     @property
     def planar(self) -> bool:
@@ -188,7 +200,18 @@ def to_dim(point: Float[Array, " dim"], X: AbstractPose) -> Float[Array, " n"]:
     return jnp.concatenate([point, jnp.zeros(X.dim - point.shape[0])])
 
 
-def _points(point_a: Any, point_b: Any, what: str, shape: tuple[int, ...] | None = None) -> tuple[Array, Array]:
+def _located(gauge: Any, find: Find, what: str, shape: tuple[int, ...] | None = None) -> Any:
+    point_a, point_b = (found(find, *both, what) for both in zip(gauge.bodies, (gauge.point_a, gauge.point_b)))
+    points = _points(point_a, point_b, what, shape)
+    none = lambda x: x is None
+    return eqx.tree_at(lambda g: (g.point_a, g.point_b), gauge, points, is_leaf=none)
+
+
+def _points(point_a: Any, point_b: Any, what: str, shape: tuple[int, ...] | None = None) -> tuple[Any, Any]:
+    points = named(point_a), named(point_b)
+    if any(isinstance(p, PointName) for p in points):  # a mechanism will know them
+        a, b = (p if p is None or isinstance(p, PointName) else as_float(p, f"a point of {what}") for p in points)
+        return a, b
     given = [as_float(p, f"a point of {what}") for p in (point_a, point_b) if p is not None]
     shape = shape or (given[0].shape if given else (2,))
     if shape not in ((2,), (3,)) or any(p.shape != shape for p in given):

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from .. import frames
@@ -17,6 +19,7 @@ from .gauge import AbstractGauge
 from .joint.clearance import ELEMENTS, Clearance
 from .joint.contact import Contact, allowed_elements
 from .joint.joint import Joint, coordinate_names
+from .points import has_names
 from .printing import printed
 from .profile.profile import Profile
 from .topology import Topology, topology
@@ -53,13 +56,14 @@ class Mechanism(eqx.Module):
     """
 
     bodies: tuple[Body, ...]
-    joints: tuple[Joint, ...]
+    _joints: tuple[Joint, ...]  # as they were given, with names of points where they have some
     contacts: tuple[Contact | Clearance, ...]
-    gauges: tuple[AbstractGauge, ...]
-    forces: tuple[AbstractForce, ...]
+    _gauges: tuple[AbstractGauge, ...]
+    _forces: tuple[AbstractForce, ...]
     gravity: Float[Array, "3"]
     planar: bool = eqx.field(static=True)
     units: Units | None = eqx.field(static=True)
+    _by_name: bool = eqx.field(static=True)  # whether there are names of points
 
     def __init__(
         self,
@@ -73,20 +77,21 @@ class Mechanism(eqx.Module):
         units: Units | Mapping[str, str] | None = None,
     ):
         joints = tuple(joints)
-        self.bodies, self.gauges, self.forces = tuple(bodies), tuple(gauges), tuple(forces)
+        self.bodies, self._gauges, self._forces = tuple(bodies), tuple(gauges), tuple(forces)
         self.gravity = point3(gravity, "the gravity of a mechanism")
         self.units = Units.of(units)
-        self.joints = tuple(j for j in joints if not isinstance(j, Contact | Clearance))
+        self._joints = tuple(j for j in joints if not isinstance(j, Contact | Clearance))
         self.contacts = tuple(j for j in joints if isinstance(j, Contact | Clearance))
         for members, kind, what in (
             (self.bodies, Body, "bodies"),
-            (self.joints, Joint, "joints"),
-            (self.gauges, AbstractGauge, "gauges"),
-            (self.forces, AbstractForce, "forces"),
+            (self._joints, Joint, "joints"),
+            (self._gauges, AbstractGauge, "gauges"),
+            (self._forces, AbstractForce, "forces"),
         ):
             for member in members:
                 if not isinstance(member, kind):
                     raise ValueError(f"{what} of a mechanism must be a {kind.__name__}, got {member!r}")
+        self._by_name = has_names((self._joints, self._gauges, self._forces))
         self._check_names()
         self._check_profiles()
         self._check_forces()
@@ -115,10 +120,10 @@ class Mechanism(eqx.Module):
         seen: dict[str, str] = {GROUND: "the ground"}
         groups = (
             ("body", self.bodies),
-            ("joint", self.joints),
+            ("joint", self._joints),
             ("contact", self.contacts),
-            ("gauge", self.gauges),
-            ("force", self.forces),
+            ("gauge", self._gauges),
+            ("force", self._forces),
         )
         for what, members in groups:
             for member in members:
@@ -127,7 +132,7 @@ class Mechanism(eqx.Module):
                     both = f"a {what} and {other}" if other != f"a {what}" else f"more than one {what}"
                     raise ValueError(f"the name {member.name!r} is given to {both}")
                 seen[member.name] = f"a {what}"
-        for joint in self.joints:
+        for joint in self._joints:
             for body in (joint.body_a, joint.body_b):
                 if body not in self.links:
                     raise ValueError(f"joint {joint.name!r} names {unknown('body', body, self.links)}")
@@ -135,7 +140,7 @@ class Mechanism(eqx.Module):
             for body in (contact.body_a, contact.body_b):
                 if body not in self.links:
                     raise ValueError(f"contact {contact.name!r} names {unknown('body', body, self.links)}")
-        for gauge in self.gauges:
+        for gauge in self._gauges:
             for body in gauge.bodies:
                 if body not in self.links:
                     raise ValueError(f"gauge {gauge.name!r} names {unknown('body', body, self.links)}")
@@ -160,8 +165,8 @@ class Mechanism(eqx.Module):
                 allowed_elements(self.body(body).profiles[profile], given, what)
 
     def _check_forces(self) -> None:
-        gauges = [g.name for g in self.gauges]
-        for force in self.forces:
+        gauges = [g.name for g in self._gauges]
+        for force in self._forces:
             for need in force.needs:
                 if isinstance(need, AbstractGauge):
                     missing = [b for b in need.bodies if b not in self.links]
@@ -195,6 +200,47 @@ class Mechanism(eqx.Module):
         return all(isinstance(p.frame, frames.PlanarFrame) for p in self.profiles(contact))
 
     @property
+    def joints(self) -> tuple[Joint, ...]:
+        """The articulated joints."""
+        return self._located(self._joints)
+
+    @property
+    def gauges(self) -> tuple[AbstractGauge, ...]:
+        """The scalars to read, to drive or to hold."""
+        return self._located(self._gauges)
+
+    @property
+    def forces(self) -> tuple[AbstractForce, ...]:
+        """Springs, actuators and loads."""
+        return self._located(self._forces)
+
+    def _located(self, members: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Members with coordinates where they have names of points; as they were given, as long as the coordinates are
+        no numbers: while a tree is looked through, or where there are many of them, one for each variant."""
+        points = [p for body in self.bodies for p in body.points.values()] if self._by_name else []
+        if not self._by_name or any(not isinstance(p, jax.Array | np.ndarray) or p.ndim != 1 for p in points):
+            return members
+        return tuple(member.located(self._point) for member in members)
+
+    def _point(self, body: str, name: str, what: str) -> Array:
+        if body not in self.links:
+            raise ValueError(f"{what} names {unknown('body', body, self.links)}")
+        points = self.body(body).points
+        if name not in points:
+            raise ValueError(f"{what} names {unknown(f'point of body {body!r}', name, list(points))}")
+        return points[name]
+
+    @property
+    def as_given(self) -> tuple[tuple[Joint, ...], tuple[AbstractGauge, ...], tuple[AbstractForce, ...]]:
+        """Joints, gauges and forces with the names of points that they were given."""
+        return self._joints, self._gauges, self._forces
+
+    def replaced(self, **members: tuple[Any, ...]) -> "Mechanism":
+        """The same mechanism with other `joints`, `contacts` or `forces`, as many or none."""
+        names = [name if name == "contacts" else f"_{name}" for name in members]
+        return eqx.tree_at(lambda m: [getattr(m, name) for name in names], self, list(members.values()))
+
+    @property
     def links(self) -> tuple[str, ...]:
         """The names of the bodies, ground first."""
         return (GROUND, *(b.name for b in self.bodies if b.name != GROUND))
@@ -202,17 +248,17 @@ class Mechanism(eqx.Module):
     @property
     def topology(self) -> Topology:
         """The graph of the mechanism: tree, chords, loops."""
-        return topology(self.links, [(j.name, j.body_a, j.body_b) for j in self.joints])
+        return topology(self.links, [(j.name, j.body_a, j.body_b) for j in self._joints])
 
     @property
     def coordinates(self) -> tuple[str, ...]:
         """The names of all freedoms, joint by joint: `"O"`, or `"sleeve.angle"` where there are several."""
-        return tuple(name for j in self.joints for name in coordinate_names(j))
+        return tuple(name for j in self._joints for name in coordinate_names(j))
 
     @property
     def start(self) -> Float[Array, " nq"]:
         """The estimate of all stored coordinates that the joints carry."""
-        starts = [j.start for j in self.joints]
+        starts = [j.start for j in self._joints]
         return jnp.asarray(numpy_of(*starts).concatenate(starts))
 
     def body(self, name: str) -> Body:
@@ -237,7 +283,7 @@ class Mechanism(eqx.Module):
             >>> mech.joint("O").body_b
             'bob'
         """
-        return find("joint", name, self.joints)
+        return self._located((find("joint", name, self._joints),))[0]
 
     def contact(self, name: str) -> Contact | Clearance:
         """The contact joint of this name.
@@ -264,7 +310,7 @@ class Mechanism(eqx.Module):
             >>> mech.gauge("height").dimension
             1
         """
-        return find("gauge", name, self.gauges)
+        return self._located((find("gauge", name, self._gauges),))[0]
 
     def estimate(self, given: Mapping[str, Any] | Array | None = None) -> Float[Array, " nq"]:
         """All stored coordinates as one array: those given by name, the others from the joints' `start`.
@@ -307,7 +353,7 @@ class Mechanism(eqx.Module):
         """
         if estimate is not None and not isinstance(estimate, Mapping):
             return tuple(range(len(self.coordinates)))
-        names = [*(j.name for j in self.joints if j.given), *(estimate or ())]
+        names = [*(j.name for j in self._joints if j.given), *(estimate or ())]
         return tuple(sorted({i for name in names for i in self.freedoms(name)}))
 
     def stored(self, name: str) -> tuple[int, ...]:
@@ -321,7 +367,7 @@ class Mechanism(eqx.Module):
             ((0, 1, 2), (1,))
         """
         joint, coordinate = self._address(name)
-        start = sum(len(j.pair.rest) for j in self.joints[: self.joints.index(joint)])
+        start = sum(len(j.pair.rest) for j in self._joints[: self._joints.index(joint)])
         if coordinate is None:
             return tuple(range(start, start + len(joint.pair.rest)))
         slot = joint.pair.slots[coordinate]
@@ -340,7 +386,7 @@ class Mechanism(eqx.Module):
             ((0, 1, 2, 3), (0, 1, 2))
         """
         joint, coordinate = self._address(name)
-        start = sum(len(j.pair.coordinates) for j in self.joints[: self.joints.index(joint)])
+        start = sum(len(j.pair.coordinates) for j in self._joints[: self._joints.index(joint)])
         if coordinate is None:
             return tuple(range(start, start + len(joint.pair.coordinates)))
         return (start + coordinate,)
@@ -348,7 +394,7 @@ class Mechanism(eqx.Module):
     def _address(self, name: str) -> tuple[Joint, int | None]:
         """The joint, and the number of its coordinate, that a name means."""
         joint, _, coordinate = name.partition(".")
-        joint = find("joint", joint, self.joints)
+        joint = find("joint", joint, self._joints)
         if not coordinate:
             return joint, None
         if coordinate not in joint.pair.coordinates:

@@ -89,7 +89,7 @@ def _linearized(study: Study, x: Float[Array, " d"]) -> tuple[Moving, Moving]:
 
 
 def _poses(mech: Mechanism, q: Array) -> Array:
-    plan = system(eqx.tree_at(lambda m: (m.contacts, m.forces), mech, ((), ())))
+    plan = system(mech.replaced(contacts=(), forces=()))
     order = np.array([plan.layout.body_numbers[name] for name in mech.links])
 
     def one(q: Array) -> Array:

@@ -13,6 +13,7 @@ from ..._numerics.groups import AbstractPose, one
 from ..._programs.custom_types import Numbers
 from ..._programs.reprs import brief, by_fields
 from ..gauge import AbstractGauge, to_dim
+from ..points import Find
 
 
 class Reading(NamedTuple):
@@ -109,5 +110,9 @@ class AbstractForce(eqx.Module):
     @abc.abstractmethod
     def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
         """The energy stored in it; zero for what stores none."""
+
+    def located(self, find: Find) -> "AbstractForce":
+        """The force with coordinates where it has names of points."""
+        return self
 
     __repr__ = by_fields

@@ -8,10 +8,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..._numerics.groups import one
-from ..._programs.custom_types import Numbers
+from ..._programs.custom_types import Given, Numbers
 from ..._programs.precision import as_float
 from ..._programs.trees import as_function
 from ..gauge import to_dim
+from ..points import Find, found, named
 from .base import AbstractForce, Moment
 
 
@@ -24,7 +25,7 @@ class Load(AbstractForce):
     - `force`: two or three numbers, or a function `f(t, at)` of the time and of an [`mbsjax.Moment`][], which
         tells positions and velocities by name.
     - `torque`: one number (about z) in the plane, three in space, or a function likewise.
-    - `point`: where the force acts, in the body's frame; its origin by default.
+    - `point`: where the force acts, in the body's frame, or the name of a point of the body; its origin by default.
     - `fixed_in`: whether the components are those in `"ground"`, or turn with the `"body"`.
 
     !!! Example
@@ -37,7 +38,7 @@ class Load(AbstractForce):
     body: str = eqx.field(static=True)
     force: Float[Array, " dim"] | Callable | None
     torque: Float[Array, "..."] | Callable | None
-    point: Float[Array, " dim"]
+    point: Given[Float[Array, " dim"]]  # until it belongs to a mechanism, the name of a point too
     fixed_in: str = eqx.field(static=True)
 
     def __init__(
@@ -46,7 +47,7 @@ class Load(AbstractForce):
         *,
         force: Numbers | Callable[..., Any] | None = None,
         torque: Numbers | Callable[..., Any] | None = None,
-        point: Numbers = (0.0, 0.0),
+        point: Numbers | str = (0.0, 0.0),
         fixed_in: str = "ground",
         name: str | None = None,
     ):
@@ -59,7 +60,11 @@ class Load(AbstractForce):
             x if x is None else as_function(x) if callable(x) else as_float(x, f"the {what} of {self.name!r}")
             for x, what in ((force, "force"), (torque, "torque"))
         )
-        self.point = as_float(point, f"the point of {self.name!r}")
+        self.point = named(point) if isinstance(point, str) else as_float(point, f"the point of {self.name!r}")
+
+    def located(self, find: Find) -> "Load":
+        point = found(find, self.body, self.point, f"the point of {self.name!r}")
+        return eqx.tree_at(lambda load: load.point, self, point)
 
     @property
     def needs(self) -> tuple[Any, ...]:

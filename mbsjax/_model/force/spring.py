@@ -13,6 +13,7 @@ from ..._programs.custom_types import Law, Number
 from ..._programs.precision import as_float
 from ..._programs.trees import as_function
 from ..gauge import AbstractGauge
+from ..points import Find
 from .base import AbstractForce, Moment
 
 
@@ -26,7 +27,8 @@ class Spring(AbstractForce):
     **Arguments:**
 
     - `on`: what it acts along: a coordinate by name (`"guide"`, the angle of a revolute for a torsion spring), a
-        gauge by name, or a gauge of its own: `Distance("s", "ground", "bob", (0.0, 1.0))` for a spring between points.
+        gauge by name, or a gauge of its own: `Distance("s", "ground", "bob", (0.0, 1.0))` for a spring between points,
+        which may have names.
     - `stiffness`: a number, or a function of the extension that gives the tension.
     - `free_length`: where it is relaxed (an angle for a torsion spring).
     - `damping`: a number, or a function of the rate that gives the tension.
@@ -74,6 +76,9 @@ class Spring(AbstractForce):
     def on(self) -> str | AbstractGauge:
         """What it acts along."""
         return self.along if self.gauge is None else self.gauge  # pyright: ignore
+
+    def located(self, find: Find) -> "Spring":
+        return _located(self, find)
 
     @property
     def needs(self) -> tuple[Any, ...]:
@@ -160,6 +165,9 @@ class Actuator(AbstractForce):
         """What it acts along."""
         return self.along if self.gauge is None else self.gauge  # pyright: ignore
 
+    def located(self, find: Find) -> "Actuator":
+        return _located(self, find)
+
     @property
     def needs(self) -> tuple[Any, ...]:
         return (self.on,)
@@ -191,6 +199,12 @@ class Actuator(AbstractForce):
 
     def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
         return jnp.zeros(())
+
+
+def _located(force: Any, find: Find) -> Any:
+    if force.gauge is None:
+        return force
+    return eqx.tree_at(lambda f: f.gauge, force, force.gauge.located(find))
 
 
 def _law(given: Any, what: str) -> Any:

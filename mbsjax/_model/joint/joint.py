@@ -14,10 +14,11 @@ from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
 from ..friction import AbstractFriction
 from ..play import Play, joint_play
+from ..points import Find, PointName, found
 from .base import AbstractPair, AbstractPlanarPair, Pose
 
 
-Frame = Given[Numbers | PlanarFrame | None]
+Frame = Given[Numbers | PlanarFrame | PointName | str | None]
 
 
 class Joint(eqx.Module):
@@ -31,6 +32,7 @@ class Joint(eqx.Module):
     - a pair of numbers: a point of the plane, axes parallel to the body's;
     - [`mbsjax.at`][]`(x, y, angle)`: a frame in the plane;
     - three numbers: a point in space, axes parallel to the body's;
+    - the name of a point of the body, in place of its coordinates;
     - a 4x4 matrix, from [`mbsjax.frames`][].
 
     `axis` turns frames given as points: it is the direction of the joint's axis in both
@@ -43,8 +45,8 @@ class Joint(eqx.Module):
     body_a: str = eqx.field(static=True)
     body_b: str = eqx.field(static=True)
     pair: AbstractPair
-    frame_a: PlanarFrame | Matrix4
-    frame_b: PlanarFrame | Matrix4
+    frame_a: Given[PlanarFrame | Matrix4]  # until it belongs to a mechanism, the name of a point too
+    frame_b: Given[PlanarFrame | Matrix4]
     start: Float[Array, " nq"]
     friction: AbstractFriction | None
     play: Play | None
@@ -68,8 +70,8 @@ class Joint(eqx.Module):
         if body_a == body_b:
             raise ValueError(f"joint {name!r} connects body {body_a!r} with itself")
         self.name, self.body_a, self.body_b, self.pair = name, body_a, body_b, pair
-        self.frame_a = _frame(frame_a, axis, f"frame_a of joint {name!r}")
-        self.frame_b = _frame(frame_b, axis, f"frame_b of joint {name!r}")
+        self.frame_a = frame_of(frame_a, axis, f"frame_a of joint {name!r}")
+        self.frame_b = frame_of(frame_b, axis, f"frame_b of joint {name!r}")
         self.given = start is not None
         start = as_float(pair.rest if start is None else start, f"start of joint {name!r}")
         start = jnp.asarray(numpy_of(start).atleast_1d(start))
@@ -77,6 +79,16 @@ class Joint(eqx.Module):
             raise ValueError(f"start of joint {name!r} must hold {len(pair.rest)} number(s), got shape {start.shape}")
         self.start, self.friction = start, friction
         self.play = joint_play(play, name, places=pair.play_places)
+
+    def located(self, find: Find) -> "Joint":
+        """The joint with coordinates where it has names of points."""
+
+        def frame(body: str, given: Any, side: str) -> Any:
+            what = f"frame_{side} of joint {self.name!r}"
+            return frame_of(found(find, body, given, what), given.axis, what) if isinstance(given, PointName) else given
+
+        both = frame(self.body_a, self.frame_a, "a"), frame(self.body_b, self.frame_b, "b")
+        return eqx.tree_at(lambda j: (j.frame_a, j.frame_b), self, both)
 
     @property
     def planar(self) -> bool:
@@ -153,12 +165,17 @@ def check_name(name: Any, what: str) -> None:
         raise ValueError(f"the name of {what} must be a text without dots, got {name!r}")
 
 
-def _frame(given: Any, axis: Any, what: str) -> PlanarFrame | Matrix4:
+def frame_of(given: Any, axis: Any, what: str) -> Given[PlanarFrame | Matrix4]:
+    """A frame of a joint as it may be given; the name of a point stays one."""
     if isinstance(given, PlanarFrame):
         if axis is not None:
             raise ValueError(f"{what} already has its axes: give it as a point, or leave out `axis`")
         return given
     axis = None if axis is None else as_float(axis, f"the axis of {what}")
+    if isinstance(given, str):
+        return PointName(given, axis)  # pyright: ignore
+    if isinstance(given, PointName):
+        return given  # pyright: ignore
     if given is None:
         given = (0.0, 0.0) if axis is None or axis.shape == (2,) else (0.0, 0.0, 0.0)
     array = as_float(given, what)

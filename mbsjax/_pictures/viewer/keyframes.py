@@ -3,7 +3,6 @@
 import dataclasses
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -123,7 +122,7 @@ def _driven(mech: Mechanism, problem: Problem) -> dict[str, Any]:
 
 def _placed(mech: Mechanism, motions: list[Any], order: np.ndarray) -> tuple[dict[str, np.ndarray], float]:
     """The poses of all bodies in all frames, and the size of the mechanism."""
-    plan = system(eqx.tree_at(lambda m: (m.contacts, m.forces), mech, ((), ())))
+    plan = system(mech.replaced(contacts=(), forces=()))
     X = np.concatenate([np.asarray(_poses(plan, jnp.asarray(motion.q))) for motion in motions])[order]
     return {name: _smooth(X[:, plan.layout.body_numbers[name]]) for name in mech.links}, float(plan.size)
 

@@ -108,7 +108,8 @@ def loads(row: Motion, mask: tuple[bool, ...]) -> Float[Array, " n"]:
     mech, problem, t, q = row.mech, row.problem, row.ts[0], row.q[0]
     loose, ends = loose_joints(mech), np.cumsum([0, *play_counts(mech).values()])
     wanted = [any(mask[a:b]) for a, b in itertools.pairwise(ends)]
-    numbers = tuple(mech.joints.index(joint) for joint, on in zip(loose, wanted) if on)
+    names = [joint.name for joint in mech.joints]
+    numbers = tuple(names.index(joint.name) for joint, on in zip(loose, wanted) if on)
     # joints that are given all freedoms, those of frame k+, beside their own
     layout = dataclasses.replace(problem.system.layout, held=numbers)
     system = dataclasses.replace(problem.system, layout=layout)
