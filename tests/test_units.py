@@ -7,6 +7,8 @@ import pint
 import pytest
 
 import mbsjax as mbs
+from mbsjax._cli.load import load_model
+from mbsjax._files.tables import read_study
 from mbsjax._model import units as module
 from mbsjax._model.units import KINDS, Units, unit_label
 
@@ -99,3 +101,106 @@ def test_a_mechanism_keeps_its_units():
     mech = mbs.Mechanism([mbs.Body("b")], [mbs.Revolute("O", "ground", "b", play=0.1)], units={"length": "mm"})
     assert mech.units == Units("mm") == mbs.loosened(mech).units
     assert mbs.Mechanism([], []).units is None
+
+
+FILE = """
+gravity = [0, "-9.81 m/s^2"]
+units = {length = "mm", mass = "kg", time = "s", angle = "deg", r = "mm", top = "mm"}
+
+[parameters]
+crank = "2.5 cm"
+r = 5.0
+long = "3*crank"
+speed = "1200 rpm"
+preload = "2 N"
+slope = "30 deg"
+
+[bodies.crank]
+mass = "250 g"
+center = ["crank/2", "1 mm"]
+inertia = "3e-5 kg*m^2"
+points.pin = ["crank", 0]
+
+[joints.O]
+type = "revolute"
+body_a = "ground"
+body_b = "crank"
+frame_a = {x = "1 cm", y = 0, angle = "slope"}
+start = "90 deg"
+
+[forces]
+twist = {type = "spring", on = "O", stiffness = "1.5 N*m/rad", damping = "2 N*mm*s", free_length = "0.5 turn"}
+push = {type = "load", body = "crank", force = ["preload", "3 N"], torque = "1 N*m", point = "pin"}
+
+[drive]
+O = "speed*t"
+
+[kinematics]
+t1 = "50 ms"
+outputs = 3
+
+[tolerances]
+crank = "0.1 mm"
+
+[measures]
+top = "max(crank.pin.y)"
+"""
+
+
+def test_files_convert_to_the_units_they_say():
+    """Every number as it is by hand, in mm, kg, s, mN."""
+    model = mbs.loads(FILE)
+    mech = model.mechanism()
+    assert mech.units == model.system == Units("mm", "kg", "s", "deg")
+    assert model.parameters == pytest.approx(
+        {"crank": 25, "r": 5, "long": 75, "speed": 40 * math.pi, "preload": 2000, "slope": math.pi / 6}, rel=1e-15
+    )
+    body, joint, (spring, load) = mech.body("crank"), mech.joint("O"), mech.forces
+    assert (body.mass, body.inertia[2, 2]) == (0.25, 30.0) and body.center.tolist() == [12.5, 1.0, 0.0]
+    assert (joint.frame_a.x, joint.start[0]) == (10.0, math.pi / 2)
+    assert math.isclose(joint.frame_a.angle, math.pi / 6, rel_tol=1e-15)
+    assert (spring.stiffness, spring.damping, spring.free_length) == (1.5e6, 2000.0, math.pi)
+    assert load.force.tolist() == [2000.0, 3000.0] and load.torque == 1e6 and load.point.tolist() == [25.0, 0.0]
+    assert mech.gravity.tolist() == [0.0, -9810.0, 0.0]
+    assert model.units == {
+        "crank": "mm", "speed": "rad/s", "preload": "mN", "slope": "rad", "r": "mm", "top": "mm"
+    }  # fmt: skip
+
+
+def test_parameters_with_units_are_numbers_that_vary(tmp_path):
+    model = mbs.loads(FILE)
+    assert list(model.nominal) == ["crank", "r", "speed", "preload", "slope"]
+    assert model.mechanism({"crank": "3 cm"}).body("crank").points["pin"].tolist() == [30.0, 0.0]
+    assert float(model.mechanism({"crank": 30.0}).body("crank").points["pin"][0]) == 30.0
+    path = tmp_path / "crank.toml"
+    path.write_text(FILE)
+    assert load_model(path, ("crank=30 mm", "speed = 60 rpm")).parameters["long"] == 90.0
+    assert read_study(model.reader(), model.document, model.nominal).tolerances == {"crank": 0.1}
+
+
+def test_units_stay_in_files():
+    mech = mbs.loads(FILE).mechanism()
+    again = mbs.loads(mbs.dumps(mech, units={"top": "mm"}, measures={"top": "max(crank.pin.y)"}))
+    assert again.mechanism().units == mech.units and again.units == {"top": "mm"}
+
+
+@pytest.mark.parametrize(
+    "old, new, told",
+    [
+        ('mass = "250 g"', 'mass = "250 mm"', "bodies.crank.mass: a mass is expected, such as '1 kg', got '250 mm'"),
+        (
+            '"1 mm"]',
+            '"1 rpm"]',
+            "bodies.crank.center: a length is expected, such as '1 mm', got '1 rpm', which is an ang",
+        ),
+        ('"1.5 N*m/rad"', '"1.5 N"', "twist.stiffness: a stiffness or a torsional stiffness is expected.* is a force"),
+        ('"50 ms"', '"50 mm"', "kinematics.t1: a time is expected, such as '1 s', got '50 mm', which is a length"),
+        ('"2.5 cm"', '"2.5 cmm"', "parameters.crank: 'cmm' is no unit that pint knows"),
+        ('length = "mm", mass = "kg", time = "s", angle = "deg", ', "", "needs the units of the model, such as units"),
+        ('length = "mm"', 'length = "kg"', "units: the unit of length cannot be 'kg'"),
+        ('r = "mm", top', 'radius = "mm", top', "the key 'radius' has no meaning here"),
+    ],
+)
+def test_mistakes_in_files_are_named(old, new, told):
+    with pytest.raises(mbs.FileError, match=told):
+        mbs.loads(FILE.replace(old, new, 1)).check()

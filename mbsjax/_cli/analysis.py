@@ -51,10 +51,12 @@ def run_analysis(model: "Model", of: str) -> tuple[Any, str]:
 def _measures(model: "Model", run: Any) -> None:
     from .._pictures.table import Table
 
-    rows = [(name, cell(x)) for name, x in model.measured(run).items()]
+    units = model.units
+    rows = [(name, cell(x), units.get(name, "")) for name, x in model.measured(run).items()]
+    columns = ("name", "value", "unit") if any(unit for *_, unit in rows) else ("name", "value")
     if rows:
         OUT.print()
-        show(Table("measures", ("name", "value"), rows))
+        show(Table("measures", columns, [row[: len(columns)] for row in rows]))
 
 
 def page_of(model: "Model", run: Any, **options: Any) -> Any:

@@ -33,6 +33,7 @@ def load_model(file: pathlib.Path, changes: tuple[str, ...] = ()) -> "Model":
 
 def _value(model: "Model", name: str, text: str) -> float:
     from .._files.formula import known_number, parse, value
+    from .._model.units import is_quantity
 
     if name not in model.nominal:
         free = ", ".join(model.nominal) or "none"
@@ -40,6 +41,8 @@ def _value(model: "Model", name: str, text: str) -> float:
             f"there is no parameter {name!r} that is a number; there are {free}", param_hint="--set"
         )
     try:
+        if is_quantity(text):
+            return model.reader().number(text, ("parameters", name))
         return float(value(parse(text), lambda n: known_number(n, model.parameters, text)))
     except (ValueError, TypeError) as error:
         raise click.BadParameter(f"{name}: {error}", param_hint="--set") from None

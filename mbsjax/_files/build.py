@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from .._events.trigger import Trigger
 from .._model.mechanism import Mechanism
+from .._model.points import PointName
 from .._programs.precision import as_float, numpy_of
 from ..frames import at
 from .functions import Components, Formula, Switched, Watch
@@ -43,7 +44,14 @@ class Builder(Reader):
 
     def frame(self, given: Any, path: Path) -> Any:
         found = super().frame(given, path)
+        if isinstance(found, dict) and "point" in found:
+            axis = found["axis"]
+            axis = None if axis is None else self.guarded(path, as_float, axis, "the axis of a frame")
+            return PointName(found["point"], axis)
         return self.guarded(path, at, **found) if isinstance(found, dict) else found
+
+    def point_of(self, body: str, given: Any, path: Path) -> None:
+        super().point_of(body, given.name if isinstance(given, PointName) else given, path)
 
 
 def mechanism(reader: Builder, document: Mapping[str, Any]) -> Mechanism:

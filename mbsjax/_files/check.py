@@ -7,7 +7,7 @@ from .errors import FileError
 from .grammar import ANALYSES, KEYS
 from .lines import Path, line_numbers
 from .names import Names, names_of
-from .read import Reader, parameters
+from .read import Reader, is_formula, parameters
 from .readings import check_measure
 from .tables import (
     read_counts,
@@ -17,6 +17,7 @@ from .tables import (
     read_parts,
     read_section,
     read_study,
+    read_system,
     read_task,
     read_times,
     read_units,
@@ -53,6 +54,8 @@ def check_tables(
     reader.only(document, KEYS, ())
     with reader.going_on():
         reader.text(document.get("title", ""), ("title",))
+    with reader.going_on():
+        reader.units = read_system(reader, document)
     with reader.going_on():
         reader.numbers = parameters(reader, document.get("parameters", {}), {})
     read_parts(reader, document)
@@ -106,7 +109,7 @@ def _check_study(reader: Reader, document: Mapping[str, Any], known: Names) -> l
     """Measures, tolerances, units and the task of synthesis; what there is of them, in words."""
     found: list[str] = []
     given = document.get("parameters", {})
-    nominal = {name: x for name, x in reader.numbers.items() if not isinstance(given.get(name), str)}
+    nominal = {name: x for name, x in reader.numbers.items() if not is_formula(given.get(name))}
     study = {"tolerances", "correlation", "lots", "limits", "study"} & set(document)
     measures: dict[str, str] = {}
     with reader.going_on():

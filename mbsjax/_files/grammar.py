@@ -36,7 +36,15 @@ TEXTS = (
 )  # fmt: skip
 PARTS = {"follower": "follower", "tip": "tip", "element": "element"}  # a table of that group
 LISTS = {"elements": "element", "program": "segment"}  # an array of such tables
-FRAMES = ("frame_a", "frame_b", "frame")
+FRAMES = ("frame_a", "frame_b", "frame", "cam_at", "follower_at")
+POINTS = {
+    "frame_a": "body_a",
+    "frame_b": "body_b",
+    "point_a": "body_a",
+    "point_b": "body_b",
+    "point": "body",
+}  # of which
+UNITS = ("length", "mass", "time", "angle")  # what [units] may say of all numbers
 WHOLES = {"teeth": 400, "slots": 100}  # and the largest
 WHOLE_ROWS = ("orders", "hollow", "elements_a", "elements_b")
 # what may be a function: of which variables

@@ -33,6 +33,7 @@ class Model(Document):
 
     - `title`, `document`: its title, and the tables of the file as they are.
     - `parameters`: its numbers by name, formulas worked out.
+    - `system`: the [`mbsjax.Units`][] of all its numbers, if the file says them.
 
     What it makes is a function of the parameters that are given as numbers: pass some of them, by name, to have others
     than the file's. They may be traced: `jax.grad(lambda r: model.kinematics({"crank": r})["P"].q[-1])(1.0)`.
@@ -105,7 +106,8 @@ class Model(Document):
 
     @property
     def units(self) -> dict[str, str]:
-        """The units of parameters and measures, by name, from the table `[units]`: for reports."""
+        """The units of parameters and measures, by name, for reports: from the table `[units]`, and of parameters that
+        are given with a unit. Those of all numbers are `system`."""
         return read_units(self.reader(), self.document)
 
     def what_if(self, path: Any) -> "Model":

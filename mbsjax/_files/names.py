@@ -1,6 +1,7 @@
 """The names that a model file gives: what its keys, formulas and measures may refer to."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from .grammar import types
@@ -14,6 +15,7 @@ class Names(NamedTuple):
         not: it is `vague` then.
     - `rubbing`: the contacts, then the joints, that have friction.
     - `dimensions`: the parameters with a tolerance.
+    - `cams`: the profiles that are cams, as `"body.profile"`: where their tables are, and these.
     """
 
     bodies: tuple[str, ...]
@@ -25,6 +27,7 @@ class Names(NamedTuple):
     rubbing: tuple[str, ...]
     vague: tuple[str, ...] = ()
     dimensions: tuple[str, ...] = ()
+    cams: Mapping[str, tuple[tuple[str, ...], dict]] = MappingProxyType({})
 
     @property
     def coordinates(self) -> tuple[str, ...]:
@@ -63,4 +66,10 @@ def names_of(document: Mapping[str, Any]) -> Names:
         tuple(name for name, x in both.items() if "friction" in table(x)),
         vague=tuple(name for name in kinds if name not in known),
         dimensions=tuple(every["tolerances"]),
+        cams={
+            f"{body}.{name}": (("bodies", body, "profiles", name), profile)
+            for body, x in bodies.items()
+            for name, profile in table(x.get("profiles")).items()
+            if table(profile).get("type") == "cam"
+        },
     )

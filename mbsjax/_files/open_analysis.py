@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from .._model.units import is_quantity
 from .analyses import drivers, made, run, times
 from .document import Document
 from .grammar import TABLES
@@ -20,7 +21,7 @@ class OpenFile:
 
     def __init__(self, file: Document, free: tuple[str, ...]):
         self.file = file
-        tables = {k: file.document.get(k) for k in ("gravity", "planar", *TABLES)}
+        tables = {k: file.document.get(k) for k in ("gravity", "planar", "units", *TABLES)}
         fixed = {name: x for name, x in file.document.get("parameters", {}).items() if name not in free}
         self.key = repr((tables, fixed, free))
 
@@ -59,7 +60,7 @@ class OpenMeasure(eqx.Module):
 def open_analysis(file: Document, of: str, varied: tuple[str, ...]) -> OpenAnalysis:
     """The analysis with all those parameters as leaves that are decimal numbers, if the mechanism can be made while
     these are not known: whole numbers count something, and some shapes depend on values."""
-    decimal = lambda x: all(map(decimal, x)) if isinstance(x, list) else isinstance(x, float)
+    decimal = lambda x: all(map(decimal, x)) if isinstance(x, list) else isinstance(x, float) or is_quantity(x)
     every = {name: jnp.asarray(x, float) for name, x in file.nominal.items()}
     given = file.document.get("parameters", {})
     others = {name: x for name, x in every.items() if name not in varied and decimal(given[name])}

@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from .._model.units import Units, angle_number, is_quantity
 from .._programs.deprecated import warn_renamed
 from .._programs.names import unknown
+from .dimensions import expected
 from .errors import Consequence, FileError
 from .formula import CONSTANTS, known_number, names, parse, value
 from .grammar import (
     FRAMES,
     LISTS,
     PARTS,
+    POINTS,
     REFERENCES,
     RENAMED,
     SHAPED,
@@ -49,9 +52,10 @@ class Reader:
         numbers: Mapping[str, Any],
         known: Names | None = None,
         mistakes: list[FileError] | None = None,
+        units: Units | None = None,
     ):
         self.source, self.lines, self.numbers = source, dict(lines), numbers
-        self.known, self.mistakes = known, mistakes
+        self.known, self.mistakes, self.units = known, mistakes, units
 
     def wrong(self, problem: Any, path: Path) -> FileError:
         return FileError(str(problem), self.source, line_of(self.lines, path), path)
@@ -137,6 +141,10 @@ class Reader:
         for key, known in arguments.items():
             if known.needed and key not in table and key not in meant:
                 self.complain(f"{key!r} is missing", path)
+        for key, body in POINTS.items():
+            if key in found and isinstance(table.get(body), str):
+                with self.going_on():
+                    self.point_of(table[body], found[key], (*path, key))
         return self.construct(group, kind, path, {**more, **found})
 
     def construct(self, group: str, kind: str, path: Path, found: dict[str, Any]) -> Any:
@@ -145,6 +153,10 @@ class Reader:
     def argument(self, kind: str, key: str, known: Key, given: Any, path: Path) -> Any:
         if key in TEXTS:
             return self.reference(key, self.choice(given, known.choices, path), path)
+        if key == "cam":
+            return self.cam(given, path)
+        if key in POINTS and isinstance(given, str) and self.is_name(given):
+            return given
         if key in PARTS:
             return self.made(PARTS[key], given, path)
         if key in LISTS:
@@ -224,10 +236,26 @@ class Reader:
     def shaped(self, found: Any, shape: str, path: Path) -> Any:
         """Numbers that must be so many."""
         if _shape(found) not in SHAPES[shape]:
-            expected = {"point": "two or three numbers are", "number": "one number is"}
-            told = expected.get(shape, "two or three numbers, a 4x4 matrix or a table {x, y, angle} are")
+            known = {"point": "two or three numbers are", "number": "one number is"}
+            told = known.get(shape, "two or three numbers, a 4x4 matrix or a table {x, y, angle} are")
             raise self.wrong(f"{told} expected", path)
         return found
+
+    def point_of(self, body: str, given: Any, path: Path) -> None:
+        """Complains of the name of a point that the body does not have."""
+        name = given.get("point") if isinstance(given, dict) else given
+        points = self.known.points.get(body) if self.known is not None else None
+        if isinstance(name, str) and points is not None and name not in points:
+            raise self.wrong(unknown(f"point of body {body!r}", name, points), path)
+
+    def cam(self, given: Any, path: Path) -> Any:
+        """A cam by the name of its profile."""
+        name, cams = self.text(given, path), self.known.cams if self.known is not None else {}
+        if name not in cams:
+            known = ", ".join(map(repr, cams)) or "none"
+            raise self.wrong(f"there is no cam {name!r}, a profile of the type 'cam'; there are {known}", path)
+        where, table = cams[name]
+        return self.made("cam", {key: x for key, x in table.items() if key != "type"}, where, kind="cam")
 
     def gauge(self, given: Any, path: Path) -> Any:
         """A gauge that belongs to a force: it may have a name of its own."""
@@ -274,7 +302,10 @@ class Reader:
         return given
 
     def number(self, given: Any, path: Path, depth: int = 0) -> Any:
-        """A number, a formula, or an array of these."""
+        """A number, one with a unit, a formula, or an array of these."""
+        if is_quantity(given):
+            read = angle_number if self.units is None else self.units.number
+            return self.guarded(path, read, given, *expected(path))
         if isinstance(given, str):
             return self.guarded(path, lambda: value(parse(given), lambda name: self.look(name, given)))
         if isinstance(given, list):
@@ -302,7 +333,7 @@ class Reader:
 
     def function(self, given: Any, variables: tuple[str, ...], path: Path) -> Any:
         """A formula of some variables; without any of them, a number."""
-        if not isinstance(given, str):
+        if not is_formula(given):
             return self.number(given, path)
         used = self.guarded(path, lambda: names(parse(given)))
         if not set(variables) & set(used):
@@ -330,25 +361,42 @@ class Reader:
 
     def state_function(self, given: Any, path: Path) -> Any:
         """A formula of the state of the mechanism; without any of its variables, a number."""
-        variables = self.state_variables(given, path) if isinstance(given, str) else ()
+        variables = self.state_variables(given, path) if is_formula(given) else ()
         return self.formula(given, variables, path) if variables else self.number(given, path)
 
     def components(self, given: Any, path: Path) -> list[Any]:
         return [self.state_function(x, path) for x in (self.row(given, path) if isinstance(given, list) else [given])]
 
+    def is_name(self, text: str) -> bool:
+        """Whether a text is the name of a point, neither a parameter nor a formula."""
+        try:
+            tree = parse(text)
+        except ValueError:
+            return not is_quantity(text)
+        return tree[0] == "name" and tree[1] not in (*self.numbers, *CONSTANTS)
+
     def frame(self, given: Any, path: Path) -> Any:
-        """A point, a 4x4 matrix, or a table {x, y, angle}, as its three numbers."""
+        """A point, a 4x4 matrix, a table {x, y, angle}, as its three numbers, or a table {point, axis}."""
         if not isinstance(given, dict):
             return self.shaped(self.number(given, path), "frame", path)
+        if "point" in given and path[-1] in POINTS:
+            self.only(given, ("point", "axis"), path)
+            axis = self.number(given["axis"], (*path, "axis")) if "axis" in given else None
+            return {"point": self.text(given["point"], (*path, "point")), "axis": axis}
         self.only(given, ("x", "y", "angle"), path)
         read = lambda k: self.shaped(self.number(given.get(k, 0.0), (*path, k)), "number", (*path, k))
         return {k: read(k) for k in ("x", "y", "angle")}
 
 
+def is_formula(x: Any) -> bool:
+    """Whether a text is a formula, not a number with a unit."""
+    return isinstance(x, str) and not is_quantity(x)
+
+
 def parameters(reader: Reader, given: Any, others: Mapping[str, Any]) -> dict[str, Any]:
     """The numbers of all parameters, formulas worked out; `others` stand for those of the file."""
     table = reader.table(given, ("parameters",))
-    reader.only(others, [k for k, x in table.items() if not isinstance(x, str)], ("parameters",))
+    reader.only(others, [k for k, x in table.items() if not is_formula(x)], ("parameters",))
     found: dict[str, Any] = {}
 
     def find(name: str, way: tuple[str, ...]) -> Any:
@@ -360,7 +408,7 @@ def parameters(reader: Reader, given: Any, others: Mapping[str, Any]) -> dict[st
         if name not in found:
             found[name] = BROKEN  # until it is found
             x = others.get(name, table[name])
-            if isinstance(x, str):
+            if is_formula(x):
                 tree = reader.guarded(path, parse, x)
 
                 def look(other: str, text: str = x) -> Any:
@@ -368,7 +416,7 @@ def parameters(reader: Reader, given: Any, others: Mapping[str, Any]) -> dict[st
                     return find(other, (*way, name))
 
                 x = reader.guarded(path, value, tree, look)
-            elif name not in others:
+            elif name not in others or is_quantity(x):
                 x = reader.number(x, path)
                 x = reader.guarded(path, np.asarray, x, float) if isinstance(x, list) else x
             found[name] = x

@@ -3,11 +3,15 @@
 
 import inspect
 import json
+import math
 import pathlib
 import typing
 from typing import Any
 
+from .._model.cam import Cam
 from .._model.play import RULES
+from .._model.profile.followers import Knife, Translating
+from .._model.profile.motion_laws import Dwell, Program
 from .grammar import (
     ANALYSES,
     CHOICES,
@@ -32,7 +36,7 @@ from .words import WORDS, arguments
 _NUMBER = {"$ref": "#/$defs/number"}
 _NUMBERS = {"$ref": "#/$defs/numbers"}
 _TEXT = {"type": "string"}
-_SINGLE = ("body", "contact", "friction", "play")  # tables without a type
+_SINGLE = ("body", "contact", "friction", "play", "cam")  # tables without a type
 
 
 def schema() -> dict[str, Any]:
@@ -44,7 +48,7 @@ def schema() -> dict[str, Any]:
         ['body_a', 'body_b', 'type']
     """
     groups = {name.replace(" ", "_"): _group(name) for name in WORDS if name not in _SINGLE}
-    groups |= {name: _table(name, name) for name in ("body", "contact", "play")}
+    groups |= {name: _table(name, name) for name in ("body", "contact", "play", "cam")}
     groups |= {f"{kind}_friction": _table("friction", kind) for kind in WORDS["friction"]}
     pair = {"type": "array", "items": _NUMBERS, "minItems": 2, "maxItems": 2}
     whole, flag, every = {"type": "integer", "minimum": 0}, {"type": "boolean"}, _each(_NUMBERS)
@@ -81,7 +85,13 @@ def schema() -> dict[str, Any]:
                 "anyOf": [_NUMBER, {"type": "array", "items": _NUMBERS}],
                 "description": "a number, a formula, or an array of these",
             },
-            "frame": {"anyOf": [_NUMBERS, _closed({"x": _NUMBER, "y": _NUMBER, "angle": _NUMBER})]},
+            "frame": {
+                "anyOf": [
+                    _NUMBERS,
+                    _closed({"x": _NUMBER, "y": _NUMBER, "angle": _NUMBER}),
+                    {**_closed({"point": _TEXT, "axis": _NUMBERS}), "required": ["point"]},
+                ]
+            },
             **groups,
         },
     }  # fmt: skip
@@ -114,7 +124,9 @@ def _table(group: str, kind: str, typed: bool = False) -> dict[str, Any]:
 def _coordinates(kind: str, needed: list[str]) -> list[str]:
     """The coordinates of a joint of this type: what formulas and drives call them."""
     every = arguments("joint", kind)
-    numbers = {key: 1.0 for key in needed if key not in ("type", "body_a", "body_b")}
+    numbers: dict[str, Any] = {key: 1.0 for key in needed if key not in ("type", "body_a", "body_b")}
+    if "cam" in every:
+        numbers["cam"] = Cam(Program([Dwell(2 * math.pi)]), Translating(Knife()), 1.0)  # any does
     more = {**numbers, **({"radii": (1.0, 2.0)} if "radii" in every else {})}
     return list(WORDS["joint"][kind]("J", "a", "b", **more).pair.coordinates)
 
@@ -122,7 +134,7 @@ def _coordinates(kind: str, needed: list[str]) -> list[str]:
 def _kind(kind: str, key: str, parameter: inspect.Parameter) -> dict[str, Any]:
     if typing.get_origin(parameter.annotation) is typing.Literal:
         return {"enum": list(typing.get_args(parameter.annotation))}
-    if key in TEXTS and key != "rule":
+    if key == "cam" or (key in TEXTS and key != "rule"):
         return _TEXT
     if key in PARTS:
         return {"$ref": f"#/$defs/{PARTS[key]}"}

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._model.units import Units, is_quantity
 from .._programs.names import unknown
 from .formula import parse
-from .grammar import ANALYSES, CHOICES, CONDITION, GOAL, GOALS, SOLVERS, STUDY, SYNTHESIS, TRIGGER
+from .grammar import ANALYSES, CHOICES, CONDITION, GOAL, GOALS, SOLVERS, STUDY, SYNTHESIS, TRIGGER, UNITS
 from .lines import Path
 from .read import BROKEN, Reader
 
@@ -38,7 +39,7 @@ def read_parts(reader: Reader, document: Mapping[str, Any]) -> dict[str, Any]:
     if "planar" in document:
         with reader.going_on():
             found["planar"] = reader.flag(document["planar"], ("planar",))
-    return found
+    return found | {"units": reader.units}
 
 
 def read_section(reader: Reader, document: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -176,10 +177,21 @@ def read_study(reader: Reader, document: Mapping[str, Any], nominal: Mapping[str
 
 
 def read_units(reader: Reader, document: Mapping[str, Any]) -> dict[str, str]:
-    """The units of parameters and measures, by name."""
+    """The units of parameters and measures, by name: those that are said, and those of parameters with a unit."""
     measures = reader.table(document.get("measures", {}), ("measures",))
-    reader.only(reader.table(document.get("units", {}), ("units",)), (*reader.numbers, *measures), ("units",))
-    return reader.members(document.get("units", {}), ("units",), lambda _, x, at: reader.text(x, at))
+    named, table = (*reader.numbers, *measures), reader.table(document.get("units", {}), ("units",))
+    reader.only(table, (*UNITS, *named), ("units",))
+    system, given = reader.units or Units(), document.get("parameters", {})
+    own = {name: system.label_of(x) for name, x in given.items() if is_quantity(x)}
+    said = {name: x for name, x in table.items() if name in named}
+    return own | reader.members(said, ("units",), lambda _, x, at: reader.text(x, at))
+
+
+def read_system(reader: Reader, document: Mapping[str, Any]) -> Units | None:
+    """The units that the table `[units]` says all numbers are in, if it does."""
+    table = reader.table(document.get("units", {}), ("units",))
+    words = {word: reader.text(table[word], ("units", word)) for word in UNITS if word in table}
+    return reader.guarded(("units",), Units.of, words or None)
 
 
 class Aim(NamedTuple):

@@ -27,6 +27,7 @@ from .._model.joint.composite import (
 from .._model.joint.contact import Contact
 from .._model.joint.fixed import Fixed
 from .._model.joint.gear import Gear, RackPinion, Rolling
+from .._model.joint.joint import Joint
 from .._model.joint.planar import PinSlot, Planar
 from .._model.joint.prismatic import Prismatic
 from .._model.joint.revolute import Revolute
@@ -71,12 +72,52 @@ def _dry(dry: Any, static: Any = None, *, stribeck: Any = None, viscous: Any = N
     return DryTorque(dry, static, stribeck=stribeck, viscous=viscous)
 
 
-def _cam(program: Any, follower: Any, base_radius: Any) -> Profile:
-    return Cam(Program(program), follower, base_radius).profile()
+def _cam(program: Any, follower: Any, base_radius: Any) -> Cam:
+    return Cam(Program(program), follower, base_radius)
 
 
-def _cam_follower(follower: Any) -> Profile:
-    return Profile.chain([follower.element()], closed=False)
+@functools.wraps(_cam)
+def _cam_profile(*given: Any, **more: Any) -> Profile:
+    return _cam(*given, **more).profile()
+
+
+def _cam_follower(follower: Any = None, cam: Any = None) -> Profile:
+    if (follower is None) == (cam is None):
+        raise ValueError("'cam' or 'follower', one of them, says what the follower is")
+    return Profile.chain([(cam.follower if follower is None else follower).element()], closed=False)
+
+
+def _cam_shaft(
+    name: str,
+    body_a: str,
+    body_b: str,
+    *,
+    cam: Any,
+    cam_at: Any = None,
+    follower_at: Any = None,
+    start: Any = None,
+    friction: Any = None,
+    play: Any = None,
+) -> Joint:
+    more = {"start": start, "friction": friction, "play": play}
+    return cam.shaft(name, body_a, body_b, cam_at=cam_at, follower_at=follower_at, **more)
+
+
+def _cam_guide(
+    name: str,
+    body_a: str,
+    body_b: str,
+    *,
+    cam: Any,
+    cam_at: Any = None,
+    follower_at: Any = None,
+    start: Any = None,
+    friction: Any = None,
+    play: Any = None,
+    length: Any = None,
+) -> Joint:
+    more = {"start": start, "friction": friction, "play": play, "length": length}
+    return cam.guide(name, body_a, body_b, cam_at=cam_at, follower_at=follower_at, **more)
 
 
 def _geneva(part: str) -> Callable:
@@ -108,6 +149,8 @@ WORDS: dict[str, dict[str, Callable]] = {
         "revolute_cylindrical": RevoluteCylindrical,
         "revolute_translational": RevoluteTranslational,
         "strut": Strut,
+        "cam_shaft": _cam_shaft,
+        "cam_guide": _cam_guide,
     },
     "contact": {"contact": Contact},
     "gauge": {"distance": Distance, "offset": _offset, "angle": Angle},
@@ -120,7 +163,7 @@ WORDS: dict[str, dict[str, Callable]] = {
         "slot": slot,
         "polygon": polygon,
         "table": from_table,
-        "cam": _cam,
+        "cam": _cam_profile,
         "cam_follower": _cam_follower,
         "involute_gear": involute_gear,
         "involute_flank": involute_flank,
@@ -143,6 +186,7 @@ WORDS: dict[str, dict[str, Callable]] = {
         "cam_curve": CamCurve,
         "deviated": Deviated,
     },
+    "cam": {"cam": _cam},
     "follower": {"translating": Translating, "oscillating": Oscillating},
     "tip": {"roller": Roller, "knife": Knife, "flat_face": FlatFace},
     "segment": {"rise": Rise, "fall": Fall, "dwell": Dwell},

@@ -22,6 +22,7 @@ from .._model.joint.joint import Joint
 from .._model.joint.screw import ScrewPair
 from .._model.mechanism import Mechanism
 from .._model.play import Play
+from .._model.points import PointName
 from .._model.profile.base import AbstractElement
 from .._model.profile.curves import Polynomial, Spline
 from .._model.profile.deviated import Deviated
@@ -73,12 +74,15 @@ def dumps(mech: Mechanism, *, title: str | None = None, drive: Mapping[str, Any]
     by_default = Mechanism(mech.bodies, (*mech.joints, *mech.contacts), mech.gauges, forces=mech.forces).planar
     if mech.planar != by_default:
         tables["planar"] = mech.planar
+    if mech.units is not None:
+        sections["units"] = {**dataclasses.asdict(mech.units), **sections.get("units", {})}
     contacts = {c.name: _contact(c) for c in mech.contacts}
     tables["bodies"] = {b.name: _body(b) for b in mech.bodies}
-    tables["joints"] = {j.name: _joint(j) for j in mech.joints}
+    joints, gauges, forces = mech.as_given
+    tables["joints"] = {j.name: _joint(j) for j in joints}
     tables["contacts"] = contacts
-    tables["gauges"] = {g.name: _gauge(g) for g in mech.gauges}
-    tables["forces"] = {f.name: _force(f) for f in mech.forces}
+    tables["gauges"] = {g.name: _gauge(g) for g in gauges}
+    tables["forces"] = {f.name: _force(f) for f in forces}
     tables["drive"] = {name: _driver(name, f) for name, f in (drive or {}).items()}
     if "tolerances" in sections:
         sections["tolerances"] = {name: _tolerance(x) for name, x in sections["tolerances"].items()}
@@ -122,7 +126,13 @@ def _body(body: Body) -> dict[str, Any]:
     return found
 
 
+def _point(point: Any) -> Any:
+    return point.name if isinstance(point, PointName) else _numbers(point)
+
+
 def _frame(frame: Any) -> Any:
+    if isinstance(frame, PointName):
+        return {"point": frame.name, **({} if frame.axis is None else {"axis": _numbers(frame.axis)})}
     if isinstance(frame, PlanarFrame):
         return {"x": _numbers(frame.x), "y": _numbers(frame.y), "angle": _numbers(frame.angle)}
     return _numbers(frame)
@@ -238,7 +248,8 @@ def _value(x: Any, what: str) -> Any:
 def _gauge(gauge: AbstractGauge) -> dict[str, Any]:
     found: dict[str, Any] = {"body_a": gauge.bodies[0], "body_b": gauge.bodies[1]}
     if isinstance(gauge, Distance | Offset):
-        found |= {"point_a": _numbers(gauge.point_a), "point_b": _numbers(gauge.point_b)}
+        points = {"point_a": gauge.point_a, "point_b": gauge.point_b}
+        found |= {key: _point(point) for key, point in points.items() if point is not None}
     if isinstance(gauge, Offset):
         found |= {"axis": _numbers(gauge.axis)}
         if gauge.bodies[2] != gauge.bodies[0]:
@@ -280,7 +291,7 @@ def _force(force: Any) -> dict[str, Any]:
         switches = [_function(f, f"a switch {what}") for f in force.guards]
         return found | ({"switches": switches} if switches else {})
     if isinstance(force, Load):
-        found = {"type": "load", "body": force.body, "point": _numbers(force.point)}
+        found = {"type": "load", "body": force.body, "point": _point(force.point)}
         for key in ("force", "torque"):
             given = getattr(force, key)
             if isinstance(given, Components):

@@ -150,6 +150,21 @@ class Units:
         """The size of a unit made of these, in m, kg, s."""
         return self._size("length") ** powers[0] * self._size("mass") ** powers[1] * self._size("time") ** powers[2]
 
+    def label_of(self, given: str) -> str:
+        """The unit in which the number of a quantity is told.
+
+        !!! Example
+
+            >>> Units("mm").label_of("2.5 cm"), Units("mm").label_of("30 deg"), Units("mm").label_of("3 m^4")
+            ('mm', 'rad', 'mm⁴')
+        """
+        found = _QUANTITY.fullmatch(given)
+        powers = (0, 0, 0) if found is None else _parsed(found[1], found[2])[1]
+        for kind, known in KINDS.items():
+            if known[:3] == powers and kind != "number":
+                return dataclasses.replace(self, angle="rad").label(kind)
+        return _product([(self.mass, powers[1]), (self.length, powers[0]), (self.time, powers[2])])
+
     def shown(self, kind: str) -> float:
         """What numbers of this kind are multiplied with to be shown in the unit of `label`.
 
@@ -272,7 +287,7 @@ def _registry() -> Any:
         import pint
     except ImportError:
         raise ValueError("numbers with units need pint: pip install 'mbsjax[units]'") from None
-    return pint.UnitRegistry(non_int_type=Fraction)
+    return pint.UnitRegistry(non_int_type=Fraction)  # pyright: ignore
 
 
 @functools.lru_cache(1000)
