@@ -9,12 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._programs.custom_types import Numbers
+from .._programs.custom_types import Number, Numbers
 from .._programs.deprecated import renamed_arguments, warn_renamed
 from .._programs.precision import AGREEING, as_float, is_concrete
 from .._programs.reprs import by_fields
 from .._programs.trees import once
-from ..frames import PlanarFrame
+from ..frames import PlanarFrame, at
+from .friction import AbstractFriction
+from .joint.joint import Frame, Joint, frame_of
+from .joint.prismatic import Prismatic
+from .joint.revolute import Revolute
+from .play import Play
 from .profile.base import positive, velocity_and_acceleration
 from .profile.followers import (
     AbstractFollower,
@@ -163,6 +168,82 @@ class Cam(eqx.Module):
         """The outline of the follower's tip in the follower's own frame: a circle, a line, or a point."""
         return Profile.chain([self.follower.element()], closed=False)
 
+    def shaft(
+        self, name: str, body_a: str, body_b: str, *, cam_at: Frame = None, follower_at: Frame = None, **more: Any
+    ) -> Joint:
+        """The joint that the cam turns on, a [`mbsjax.Revolute`][]: its coordinate is the cam angle.
+
+        **Arguments:**
+
+        - `body_a`, `body_b`: what carries the cam, and the cam.
+        - `cam_at`: where the fixed frame of the cam is in `body_a`, its origin in the cam's center; there, by default.
+        - `follower_at`: where the follower's own frame is in `body_a` at lift 0, in place of `cam_at`.
+        - further ones, such as `start`, as for a [`mbsjax.Revolute`][].
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> lift = mbs.Program([mbs.Rise("cycloidal", jnp.pi, 0.1), mbs.Fall("cycloidal", jnp.pi, 0.1)])
+            >>> cam = mbs.Cam(lift, mbs.Oscillating(mbs.Roller(1.0), pivot=5.0, arm=4.0), 2.0)
+            >>> shaft = cam.shaft("O", "ground", "cam", follower_at=(0.0, 0.0))  # the arm lies level at lift 0
+            >>> round(float(shaft.frame_a.x), 9), round(float(shaft.frame_a.y), 9)
+            (-4.0, -3.0)
+        """
+        return Revolute(name, body_a, body_b, self._places(cam_at, follower_at)[0], **more)
+
+    def guide(
+        self,
+        name: str,
+        body_a: str,
+        body_b: str,
+        *,
+        cam_at: Frame = None,
+        follower_at: Frame = None,
+        start: Numbers | None = None,
+        friction: AbstractFriction | None = None,
+        play: Number | Play | None = None,
+        length: Number | None = None,
+    ) -> Joint:
+        """The joint that the follower moves in: a [`mbsjax.Prismatic`][] or a [`mbsjax.Revolute`][]. Its coordinate is
+        the lift; of an oscillating follower with its pivot on the right, which turns clockwise as it is lifted, the
+        lift with the other sign.
+
+        **Arguments:**
+
+        - `body_a`, `body_b`: what carries the follower, and the follower, whose frame is that of `follower_profile`.
+        - `cam_at`, `follower_at`: as for `shaft`.
+        - `start`, `friction`, `play`, `length`: of the joint.
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> lift = mbs.Program([mbs.Rise("cycloidal", jnp.pi, 2.0), mbs.Fall("cycloidal", jnp.pi, 2.0)])
+            >>> cam = mbs.Cam(lift, mbs.Translating(mbs.Roller(1.0), offset=3.0), 4.0)
+            >>> cam.guide("guide", "ground", "follower").interlink(0.0)[:2, 3].round(9).tolist()
+            [3.0, 4.0]
+        """
+        home = self._places(cam_at, follower_at)[1]
+        more: dict[str, Any] = {"start": start, "friction": friction, "play": play}
+        if isinstance(self.follower, Translating):
+            along = PlanarFrame(home.x, home.y, home.angle + np.pi / 2)
+            return Prismatic(name, body_a, body_b, along, at(0.0, 0.0, np.pi / 2), length=length, **more)
+        if length is not None:
+            raise ValueError(f"joint {name!r} has no length: its follower turns")
+        return Revolute(name, body_a, body_b, home, **more)
+
+    def _places(self, cam_at: Any, follower_at: Any) -> tuple[PlanarFrame, PlanarFrame]:
+        """The fixed frame of the cam, and the follower's own one at lift 0, in the body that carries both."""
+        if cam_at is not None and follower_at is not None:
+            raise ValueError("where a cam is follows from `follower_at`: leave out `cam_at`, or the other way round")
+        home = self.follower.frame(self.follower.home(self.base_radius))
+        given = frame_of(cam_at if follower_at is None else follower_at, None, "the place of a cam")
+        if not isinstance(given, PlanarFrame):
+            raise ValueError("the place of a cam must be a point of the plane or made by at(x, y, angle), in numbers")
+        if follower_at is None:
+            return given, _within(given, home)
+        turned_back = PlanarFrame(given.x, given.y, given.angle - home.angle)
+        return _within(turned_back, PlanarFrame(-home.x, -home.y, 0 * home.angle)), given
+
     def extremes(self) -> CamExtremes:
         """The largest pressure angle, curvature and excursion over a turn."""
         return _extremes(self)
@@ -212,6 +293,14 @@ def _least_base_radius(program: Program, follower: Translating, limit: Float[Arr
 
     ((at, y),) = _over_segments(program, needed)
     return Peak(at, y if rounding is None else jnp.sqrt(y**2 + e**2) - rounding)
+
+
+def _within(outer: PlanarFrame, inner: PlanarFrame) -> PlanarFrame:
+    """A frame that is given in another one."""
+    c, s = jnp.cos(outer.angle), jnp.sin(outer.angle)
+    return PlanarFrame(
+        outer.x + c * inner.x - s * inner.y, outer.y + s * inner.x + c * inner.y, outer.angle + inner.angle
+    )
 
 
 class _Spot(NamedTuple):
