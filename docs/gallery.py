@@ -109,9 +109,6 @@ def answers() -> Iterator[tuple[str, object]]:
     yield "planetary", plots.path(motion, "planet", "mark", axes=plots.ghosts(motion, 5))
     sol = example("over_center").simulate()
     yield "over_center", plots.mechanism(sol, labels=True)
-    sol = example("snap_fit").simulate()
-    yield "snap_fit", plots.ghosts(sol, 6)
-    yield "snap_fit_push", plots.switching(sol, "catch")
 
 
 def example(name: str) -> mbs.Model:
