@@ -140,6 +140,8 @@ def test_simulate_and_view(folder):
     page = (folder / "page.html").read_text()
     assert "Crank and rocker" in page and "://" not in page
     assert "exists" in run("view", "free.toml", "-o", "page.html", cwd=folder, code=2)
+    run("view", "four_bar.toml", "--of", "model", "-o", "model.html", cwd=folder)
+    assert '"kind":"mechanism"' in (folder / "model.html").read_text()
     assert "`t1`, is missing" in run("view", "bouncing.toml", cwd=_without_end(folder), code=2)
 
 

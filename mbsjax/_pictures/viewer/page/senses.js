@@ -12,7 +12,8 @@ const drawTurn = (center, axis, radius, way, color, width, words) => {
   item(5, add(center, eye.out, size), () => {
     polyline(list.slice(0, -8), color, width);
     drawArrow(list[list.length - 9], list[list.length - 1], color, width, 5 + 2 * width);
-    if (words) text(list[12], words, color, 4, -10, 600);
+    const thin = width < 1.5;  // the sense of a coordinate is told beside the joint, what acts on it above
+    if (words) text(list[thin ? 0 : 12], words, color, thin ? 6 : 4, thin ? 8 : -10, 600);
   });
 };
 const drawWay = (from, along, length, color, width, words) => {
