@@ -9,14 +9,16 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from .._events.places import Places
+from .._events.results import RESULTS
 from .._kinematics.drive import problem as make_problem
 from .._kinematics.motion import Motion, kinematics
+from .._kinematics.table import AbstractTable
 from .._model.mechanism import Mechanism
-from .._numerics.groups import one
-from .._programs.batch import AbstractBatch, lane_by_lane
+from .._programs.batch import lane_by_lane
 from .._programs.custom_types import Laws, Numbers
 from .._programs.reprs import brief, has_numbers
 from .._programs.trees import once
+from .applied import ForceTrack, driver_names, effort_of, force_of, gauge_efforts, sided
 from .build import plant as make_plant
 from .mode import Mode
 from .plant import Plant
@@ -24,13 +26,14 @@ from .reaction import Reaction, reaction
 from .rubbing import Rubbing, friction_of, rubbing_of
 
 
-class Efforts(AbstractBatch):
+class Efforts(AbstractTable):
     """The forces that go with a prescribed motion.
 
     - `motion`: the motion, a [`mbsjax.Motion`][].
     - `drive`: the force or torque of each driver, one column for each, in the order they were given (coordinates first,
         then gauges); `efforts["A"]` is one of them by name.
     - `press`: the normal force of every contact.
+    - `kinetic`, `potential`: energies.
     - `jammed`: where no torque or force of the drivers, however large, could make this motion: friction grows with it
         (self-locking). What is told of forces is NaN there.
 
@@ -44,7 +47,29 @@ class Efforts(AbstractBatch):
     press: Float[Array, "times c"]
     rubbing: Rubbing
     jammed: Bool[Array, " times"]
+    kinetic: Float[Array, " times"]
+    potential: Float[Array, " times"]
     mode: Mode
+
+    @property
+    def mech(self) -> Mechanism:
+        """The mechanism."""
+        return self.motion.mech
+
+    @property
+    def ts(self) -> Float[Array, " times"]:
+        """The output times."""
+        return self.motion.ts
+
+    @property
+    def result(self) -> RESULTS:
+        """How the motion ended."""
+        return self.motion.result
+
+    @property
+    def energy(self) -> Float[Array, "*batch times"]:
+        """Kinetic and potential energy together."""
+        return self.kinetic + self.potential
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -59,6 +84,23 @@ class Efforts(AbstractBatch):
             raise KeyError(f"{name!r} is neither driven nor a contact; there are {known}")
         return self.drive[..., self.names.index(name)]
 
+    def effort(self, name: str) -> Array:
+        """What a driver pushes with, by the name of what it drives."""
+        return effort_of(self.names, self.drive, name)
+
+    @lane_by_lane
+    def power(self, name: str | None = None) -> Array:
+        """The power of a driver, or of all together."""
+        names = self.names if name is None else (name,)
+        rates = [self.motion[n].v for n in names]  # pyright: ignore
+        return sum((self.effort(n) * v for n, v in zip(names, rates)), jnp.zeros_like(self.ts))
+
+    @lane_by_lane
+    def force(self, name: str) -> ForceTrack:
+        """A spring, an actuator or a load, by its name; see [`mbsjax.ForceTrack`][]."""
+        m = self.motion
+        return force_of(m.mech, self.plant, name, m.ts, m.q, m.v, self.mode)
+
     @lane_by_lane
     def reaction(self, joint: str) -> Reaction:
         """What a joint transmits; see [`mbsjax.Reaction`][]."""
@@ -69,6 +111,25 @@ class Efforts(AbstractBatch):
     def friction(self, name: str) -> Rubbing:
         """The friction of a contact or a joint, by its name; see [`mbsjax.Rubbing`][]."""
         return rubbing_of(self.plant, self.rubbing, name)
+
+    def columns(self) -> dict[str, np.ndarray]:
+        """The columns of its motion, and the forces: `A.effort` and `A.power` of every driver; of every joint `A.fx`,
+        `A.fy`, `A.moment` and the size of its force, `A.reaction`; `C.force` of contacts; of springs, actuators and
+        loads `spring.force`, `spring.length`; friction; energies, and the `power` of all drivers."""
+        found: dict[str, Any] = dict(self.motion.columns())
+        for name in self.names:
+            found |= {f"{name}.effort": self.effort(name), f"{name}.power": self.power(name)}
+        for joint in self.mech.joints:
+            found |= self.reaction(joint.name).columns(joint.name)
+        found |= {f"{contact.name}.force": self.press[:, k] for k, contact in enumerate(self.mech.contacts)}
+        for force in self.mech.forces:
+            track = self.force(force.name)
+            found[f"{force.name}.force"] = track.force
+            found |= {} if track.length is None else {f"{force.name}.length": track.length}
+        for name in () if self.plant.friction is None else self.plant.friction.names:
+            found[f"{name}.friction"] = self.friction(name).force
+        found |= {"kinetic": self.kinetic, "potential": self.potential, "power": self.power()}
+        return {name: np.asarray(x) for name, x in found.items()}
 
     def __repr__(self) -> str:
         if not has_numbers(self.drive, self.press):
@@ -115,36 +176,29 @@ def inverse_dynamics(mech: Mechanism, drive: Laws, ts: Numbers, **options: Any) 
     else:
         active = jax.vmap(lambda mode: mode.active)(motion.mode)
         mode = Mode(active, motion.mode.places, jnp.zeros((n, c)), side, slide)
-    mode, drive_, press, rubbing, jammed = _efforts(plant, motion.ts, motion.q, motion.v, mode)
-    driven = [mech.coordinates[k] for k in problem.columns] + [mech.gauges[k].name for k in problem.gauges]
-    return Efforts(motion, plant, tuple(driven), drive_, press, rubbing, jammed, mode)
+    mode, *found = _efforts(plant, motion.ts, motion.q, motion.v, mode)
+    return Efforts(motion, plant, driver_names(mech, problem), *found, mode)  # pyright: ignore
 
 
 @once
-def _efforts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> tuple[Mode, Array, Array, Rubbing, Array]:
-    problem, system = plant.problem, plant.problem.system
+def _efforts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> tuple:
+    system = plant.problem.system
 
     def at(t: Array, q: Array, v: Array, mode: Mode):
         frame = plant.frame(q, t, mode)
-        if mode.signs.shape[0]:
-            mode = mode._replace(signs=jnp.where(plant.switches(t, frame.q, v, frame) >= 0, 1.0, -1.0))
+        mode = sided(plant, frame, t, v, mode)
         if plant.friction is not None:
             speed = frame.T @ v
             slow = 1e-12 * jnp.max(jnp.abs(v / system.column_sizes()), initial=0.0)
             mode = mode._replace(slide=jnp.where(jnp.abs(speed) <= slow, 0.0, jnp.sign(speed)))
         now = plant.instant(t, q, plant.momentum(frame, v), mode)
-        first = frame.C.shape[0] - int(plant.rigid.sum()) - len(problem.gauges)
-        along = []
-        for k, (i, target) in enumerate(problem.targets(t)):
-            poses = [one(frame.X, system.layout.body_numbers[name]) for name in system.layout.gauge_bodies[i]]
-            slope = jax.grad(lambda x, i=i, poses=poses: system.gauges[i].residual(x, *poses))(target)
-            along.append(-now.lam[first + k] * slope)
-        drive, jammed = jnp.concatenate([now.drive, jnp.stack(along) if along else jnp.zeros(0)]), jnp.zeros((), bool)
+        drive = jnp.concatenate([now.drive, gauge_efforts(plant, frame, t, now.lam)])
+        jammed = jnp.zeros((), bool)
         press, rubbing = now.press, friction_of(plant, now, mode)
         if now.friction is not None:
             jammed = ~now.friction.solved
             lost = lambda x: jnp.where(jammed, jnp.nan, x)
             drive, press, rubbing = jax.tree_util.tree_map(lost, (drive, press, rubbing))
-        return mode, drive, press, rubbing, jammed
+        return mode, drive, press, rubbing, jammed, *plant.energies(t, frame, v, mode)
 
     return jax.vmap(at)(ts, q, v, mode)

@@ -19,12 +19,15 @@ from .._model.force.load import Load
 from .._model.joint.base import AbstractPair, AbstractPlanarPair, Pose
 from .._model.mechanism import Mechanism
 from .._model.play import Play
-from .._numerics.groups import SE2
+from .._numerics.groups import SE2, one
+from .._numerics.linalg import magnitude
 from .._programs.reprs import by_fields
 from .._programs.trees import Function, once
 from .build import plant as make_plant
+from .instant import Frame
 from .mode import Mode
 from .plant import Plant
+from .rest import steady_load
 
 
 class Reaction(NamedTuple):
@@ -39,6 +42,14 @@ class Reaction(NamedTuple):
     torque: Array
     force_ground: Array
     torque_ground: Array
+
+    def columns(self, name: str) -> dict[str, Array]:
+        """Columns of a table, or numbers at rest: `A.fx`, `A.fy`, in space `A.fz`, in ground; `A.reaction` and, in
+        space, `A.moment` are sizes; in the plane `A.moment` has a sign."""
+        found = {f"{name}.f{axis}": self.force_ground[..., k] for k, axis in zip(range(self.force.shape[-1]), "xyz")}
+        planar = self.torque.shape[-1] == 1
+        moment = self.torque[..., 0] if planar else magnitude(self.torque)
+        return found | {f"{name}.reaction": magnitude(self.force), f"{name}.moment": moment}
 
     __repr__ = by_fields
 
@@ -113,8 +124,38 @@ class _Unreleased(eqx.Module):
         return self.function(t, self.plant.moment(t, q, v[: S.shape[1]], X, S))
 
 
+class _Opened(NamedTuple):
+    """A mechanism with a joint released: its plant, from where on the released coordinates are stored and free, how
+    many there are; the number of the joint's second body, and the joint's frame in it."""
+
+    plant: Plant
+    at_q: int
+    at_v: int
+    rows: int
+    number: int
+    X_B: Any
+
+
 def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: Array, mode: Mode) -> Reaction:
     """The reaction of a joint along a motion."""
+    opened = _opened(mech, plant, name)
+    return _reaction(mech.planar, *_pushes(*opened[:1], ts, q, v, mode, *opened[1:]))
+
+
+def rest_reaction(mech: Mechanism, plant: Plant, name: str, t: Array, q: Array, mode: Mode) -> Reaction:
+    """The reaction of a joint at rest, of bodies that need no mass."""
+    opened = _opened(mech, plant, name)
+    return _reaction(mech.planar, *_rest_pushes(*opened[:1], t, q, mode, *opened[1:]))
+
+
+def _reaction(planar: bool, wrench: Array, R: Array) -> Reaction:
+    n = 1 if planar else 3
+    force, torque = wrench[..., n:], wrench[..., :n]
+    turned = lambda x: jnp.einsum("...ij,...j->...i", R, x)
+    return Reaction(force, torque, turned(force), torque if planar else turned(torque))
+
+
+def _opened(mech: Mechanism, plant: Plant, name: str) -> _Opened:
     joint = mech.joint(name)
     i = [j.name for j in mech.joints].index(name)
     planar = mech.planar
@@ -155,24 +196,35 @@ def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: A
     opened = make_plant(loose, problem, names=(tuple(names), plant.names[1]), friction=friction)
     number = plant.problem.system.layout.body_numbers[joint.body_b]
     X_B = joint.seats(plant.problem.system.layout.group)[1]
-    wrench, R = _pushes(opened, ts, q, v, mode, at_q, at_v, rows, number, X_B)
-    n = rows - (2 if planar else 3)
-    force, torque = wrench[:, n:], wrench[:, :n]
-    in_ground = jnp.einsum("tij,tj->ti", R, force)
-    return Reaction(force, torque, in_ground, torque if planar else jnp.einsum("tij,tj->ti", R, torque))
+    return _Opened(opened, at_q, at_v, rows, number, X_B)
 
 
 @once
 def _pushes(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, at_q: int, at_v: int, rows: int, number: int, X_B):
-    from .._numerics.groups import one
-
     def at(t: Array, q: Array, v: Array, mode: Mode) -> tuple[Array, Array]:
         q = jnp.concatenate([q[:at_q], jnp.zeros(rows), q[at_q:]])
         v = jnp.concatenate([v[:at_v], jnp.zeros(rows), v[at_v:]])
         p = plant.momentum(plant.frame(q, t, mode), v)
         now = plant.instant(t, q, p, mode)
-        X = one(now.frame.X, number) @ X_B
-        R = jnp.stack([X.rotate(e) for e in jnp.eye(X.dim)], 1)
-        return now.drive[-rows:], R
+        return now.drive[-rows:], _turn(now.frame, number, X_B)
 
     return jax.vmap(at)(ts, q, v, mode)
+
+
+def _turn(frame: Frame, number: int, X_B: Any) -> Array:
+    """The orientation of a joint's frame in ground."""
+    X = one(frame.X, number) @ X_B
+    return jnp.stack([X.rotate(e) for e in jnp.eye(X.dim)], 1)
+
+
+@once
+def _rest_pushes(plant: Plant, t: Array, q: Array, mode: Mode, at_q: int, at_v: int, rows: int, number: int, X_B: Any):
+    u = plant.problem.unknown
+    frame = plant.frame(jnp.concatenate([q[:at_q], jnp.zeros(rows), q[at_q:]]), t, mode)
+    load = steady_load(plant, t, frame, mode)
+    lam = jnp.zeros(frame.C.shape[0])
+    if len(lam):
+        C = frame.C[:, u] * plant.columns[None] / plant.row_sizes[:, None]
+        lam = -(load[u] * plant.columns) @ jnp.linalg.pinv(C, rtol=1e-9) / plant.row_sizes
+    drive = -(load + lam @ frame.C)
+    return drive[at_v : at_v + rows], _turn(frame, number, X_B)

@@ -19,6 +19,7 @@ from .._numerics.rates import derivatives_at_zero
 from .._programs.batch import lane_by_lane
 from .._programs.reprs import brief, by_fields, has_numbers, head
 from .._programs.trees import frozen, once
+from .applied import ForceTrack, effort_of, force_of
 from .mode import Mode
 from .plant import Plant
 from .reaction import Reaction, reaction
@@ -186,6 +187,36 @@ class Solution(AbstractRun[ContactForce]):
     def momentum(self) -> Float[Array, "times rows"]:
         """Angular momentum about the origin of ground, then linear momentum, of all bodies together."""
         return _momentum(self.plant, self.ts, self.q, self.v, self.mode)
+
+    @lane_by_lane
+    def force(self, name: str) -> ForceTrack:
+        """A spring, an actuator or a load, by its name; see [`mbsjax.ForceTrack`][].
+
+        !!! Example
+
+            A mass of 2 falls on a spring of stiffness 20, from where it is relaxed.
+
+            >>> import mbsjax as mbs
+            >>> scale = mbs.Mechanism([mbs.Body("pan", mass=2.0)],
+            ...                       [mbs.Prismatic("y", "ground", "pan", axis=(0.0, 1.0))],
+            ...                       forces=[mbs.Spring("y", stiffness=20.0, name="s")], gravity=(0.0, -10.0))
+            >>> sol = mbs.simulate(scale, None, jnp.pi / 10**0.5, max_steps=64)
+            >>> sol.force("s").force[-1].round(4).item()  # twice the weight, pressed
+            -40.0
+        """
+        return force_of(self.mech, self.plant, name, self.ts, self.q, self.v, self.held)
+
+    def effort(self, name: str) -> Array:
+        """What the driver of a coordinate pushes with, by its name."""
+        names = tuple(self.mech.coordinates[k] for k in self.plant.problem.columns)
+        return effort_of(names, self.drive, name)
+
+    @lane_by_lane
+    def power(self, name: str | None = None) -> Array:
+        """The power of the driver of a coordinate, or of all of these together."""
+        columns = self.plant.problem.columns
+        names = [self.mech.coordinates[k] for k in columns] if name is None else [name]
+        return sum((self.effort(n) * self.coordinate(n).v for n in names), jnp.zeros_like(self.ts))
 
     @lane_by_lane
     def reaction(self, joint: str) -> Reaction:

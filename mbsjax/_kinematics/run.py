@@ -1,8 +1,6 @@
 """What motions and simulations have in common: reading by name, and tables of what there is to read."""
 
 import abc
-import csv
-import pathlib
 from typing import Any, Generic, TypeVar
 
 import jax
@@ -13,10 +11,11 @@ from jaxtyping import Array, Float
 
 from .._events.log import Events, Log, times_of
 from .._model.mechanism import Mechanism
-from .._programs.batch import AbstractBatch, lane_by_lane, single
+from .._programs.batch import lane_by_lane, single
 from .._programs.custom_types import Numbers
 from .._programs.precision import as_float, known
 from .._programs.trees import once
+from .table import AbstractTable
 from .track import (
     AbstractReader,
     Configuration,
@@ -42,7 +41,7 @@ def output_times(ts: Any) -> Float[Array, " times"]:
     return ts
 
 
-class AbstractRun(AbstractBatch, Generic[_Contact]):
+class AbstractRun(AbstractTable, Generic[_Contact]):
     """A mechanism along a row of output times. Of a batch made by `jax.vmap`, what is read by name has the axes of the
     batch first, and `run.lane(i)` is one run."""
 
@@ -197,43 +196,6 @@ class AbstractRun(AbstractBatch, Generic[_Contact]):
             if hasattr(track, "force"):
                 found[f"{contact.name}.force"] = track.force
         return {name: np.asarray(x) for name, x in (found | self.more()).items()}
-
-    def to_csv(self, path: Any) -> pathlib.Path:
-        """Writes the table of its columns as CSV, every number with all its digits."""
-        columns, path = self.columns(), pathlib.Path(path)
-        with open(path, "w", newline="", encoding="utf-8") as file:
-            out = csv.writer(file)
-            out.writerow(columns)
-            out.writerows(zip(*(x.tolist() for x in columns.values())))
-        return path
-
-    def to_parquet(self, path: Any) -> pathlib.Path:
-        """Writes the table of its columns as Parquet."""
-        try:
-            import pyarrow
-            import pyarrow.parquet
-        except ImportError as error:
-            raise ImportError('a Parquet file needs pyarrow: pip install "mbsjax[campaign]"') from error
-        pyarrow.parquet.write_table(pyarrow.table(self.columns()), path)
-        return pathlib.Path(path)
-
-    def to_pandas(self) -> Any:
-        """The table of its columns as a `pandas.DataFrame`, with the times for its index."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError('a data frame needs pandas: pip install "mbsjax[tables]"') from error
-        return pandas.DataFrame(self.columns()).set_index("t")
-
-    def to_xarray(self) -> Any:
-        """The table of its columns as an `xarray.Dataset` over the dimension `t`."""
-        try:
-            import xarray
-        except ImportError as error:
-            raise ImportError('a dataset needs xarray: pip install "mbsjax[tables]"') from error
-        columns = self.columns()
-        times = columns.pop("t")
-        return xarray.Dataset({name: ("t", x) for name, x in columns.items()}, coords={"t": times})
 
 
 @once

@@ -381,3 +381,9 @@ def echelon(C: Float[Array, "m n"], *, tol: float = 1e-9) -> Echelon:
     dependent = row_of >= 0
     K = jnp.where(dependent[:, None], -A[row_of], jnp.eye(n)) * ~dependent[None, :]
     return Echelon(jnp.sum(used), dependent, used, K)
+
+
+def magnitude(x: Float[Array, "*axes n"]) -> Float[Array, "*axes"]:
+    """The length of vectors, with a derivative of zero where that is zero."""
+    square = jnp.sum(jnp.square(x), -1)
+    return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), square)

@@ -108,6 +108,10 @@ class AbstractForce(eqx.Module):
         """The generalized forces; `sides` are the signs of the switches."""
 
     @abc.abstractmethod
+    def strength(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
+        """How strong it is, one number: a tension, a push, or the size of a force."""
+
+    @abc.abstractmethod
     def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
         """The energy stored in it; zero for what stores none."""
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..._numerics.groups import one
+from ..._numerics.linalg import magnitude
 from ..._programs.custom_types import Given, Numbers
 from ..._programs.precision import as_float
 from ..._programs.trees import as_function
@@ -81,15 +82,25 @@ class Load(AbstractForce):
     def switches(self, at: Moment) -> Float[Array, " n"]:
         return jnp.zeros(0)
 
-    def act(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, " nv"]:
+    def _components(self, at: Moment) -> tuple[Float[Array, " dim"], Float[Array, "..."]]:
+        """Force and torque as they are given."""
         X = one(at.X, at.layout.body_numbers[self.body])
-        dim, rows = X.dim, X.rows
-        F, T = jnp.zeros(dim), jnp.zeros(rows - dim)
+        F, T = jnp.zeros(X.dim), jnp.zeros(X.rows - X.dim)
         if self.force is not None:
             F = to_dim(_evaluated(self.force, at, self.name), X)
         if self.torque is not None:
             given = jnp.atleast_1d(_evaluated(self.torque, at, self.name))
-            T = jnp.concatenate([jnp.zeros(rows - dim - given.shape[0]), given])
+            T = jnp.concatenate([jnp.zeros(len(T) - given.shape[0]), given])
+        return F, T
+
+    def strength(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
+        """The size of its force; without one, that of its torque."""
+        F, T = self._components(at)
+        return magnitude(T if self.force is None else F)
+
+    def act(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, " nv"]:
+        X = one(at.X, at.layout.body_numbers[self.body])
+        dim, (F, T) = X.dim, self._components(at)
         if self.fixed_in == "body":
             F = X.rotate(F)
             T = T if dim == 2 else X.rotate(T)

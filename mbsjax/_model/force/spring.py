@@ -111,6 +111,10 @@ class Spring(AbstractForce):
         tension = tension + _value(self.damping, jnp.sum(row * at.v))
         return -tension * self._works(sides), row
 
+    def strength(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
+        """Its tension."""
+        return -self.push(at, sides)[0]
+
     def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
         x = at.along(self.on)[0] - self.free_length
         if callable(self.stiffness):
@@ -196,6 +200,10 @@ class Actuator(AbstractForce):
             return self.function, row
         rest = (sides > 0,) if self.guards else ()
         return jnp.asarray(self.function(length, jnp.sum(row * at.v), at.t, *rest), float).reshape(()), row
+
+    def strength(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
+        """What it pushes with."""
+        return self.push(at, sides)[0]
 
     def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
         return jnp.zeros(())

@@ -9,6 +9,7 @@ from jaxtyping import Array, Float
 
 from ..._kinematics.displaced import loose_joints, play_counts
 from ..._model.mechanism import Mechanism
+from ..._numerics.linalg import magnitude
 from ..._programs.names import unknown
 
 
@@ -34,8 +35,7 @@ def owners(mech: Mechanism) -> list[str]:
 
 def lengths(g: Float[Array, "*times n"], mech: Mechanism) -> Float[Array, "*times discs"]:
     """How long the part of g in each disc is."""
-    squares = [jnp.sum(jnp.square(g[..., disc]), -1) for disc in discs(mech)]
-    return jnp.stack([jnp.where(s > 0, jnp.sqrt(jnp.where(s > 0, s, 1.0)), s) for s in squares], -1)
+    return jnp.stack([magnitude(g[..., disc]) for disc in discs(mech)], -1)
 
 
 def farthest(g: Float[Array, "times n"], mech: Mechanism, still: Float[Array, " n"]) -> Float[Array, "times n"]:
