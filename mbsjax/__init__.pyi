@@ -2,6 +2,7 @@
 # module when one of its names is asked for.
 
 from . import frames as frames, plots as plots
+from ._dynamics.applied import ForceTrack as ForceTrack
 from ._dynamics.equilibrium import Equilibrium as Equilibrium, equilibrium as equilibrium
 from ._dynamics.holding import Holding as Holding, holding as holding, holding_limit as holding_limit
 from ._dynamics.inverse_dynamics import Efforts as Efforts, inverse_dynamics as inverse_dynamics

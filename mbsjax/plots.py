@@ -5,5 +5,6 @@ which belongs to the caller: `axes.figure.savefig("picture.svg")`. Settings of m
 """
 
 from ._pictures.cam import cam as cam, pressure_angle as pressure_angle, svaj as svaj
+from ._pictures.forces import efforts as efforts
 from ._pictures.mechanism import ghosts as ghosts, mechanism as mechanism, path as path
 from ._pictures.motion import bands as bands, contacts as contacts, curves as curves, switching as switching

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 import mbsjax as mbs
 from mbsjax._cli.main import main
 from mbsjax._files.formula import CONSTANTS, FUNCTIONS
-from mbsjax._files.grammar import GOALS, KEYS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
+from mbsjax._files.grammar import EQUILIBRIUM, GOALS, KEYS, KINEMATICS, SIMULATE, SOLVERS, SYNTHESIS
 from mbsjax._files.words import WORDS
 from tests.texts import same
 
@@ -84,7 +84,7 @@ def test_page_of_model_files_leaves_no_key_and_no_type_out():
     text = (DOCS / "model_file.md").read_text()
     words = set(re.findall(r"[\w-]+", " ".join(re.findall(r"`+([^`\n]+)`+", text))))
     types = {kind for group, kinds in WORDS.items() if group not in ("body", "contact", "friction") for kind in kinds}
-    keys = {*KEYS, *KINEMATICS, *SIMULATE, *SYNTHESIS, *SOLVERS, *GOALS, *FUNCTIONS, *CONSTANTS}
+    keys = {*KEYS, *KINEMATICS, *SIMULATE, *EQUILIBRIUM, *SYNTHESIS, *SOLVERS, *GOALS, *FUNCTIONS, *CONSTANTS}
     assert not (types | keys) - words
 
 

@@ -27,10 +27,10 @@ def analyze(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, ki
     OUT.print(run, markup=False)
     table = run.to_csv(folder / "results.csv") if kind == "csv" else run.to_parquet(folder / "results.parquet")
     with working("pictures"):
-        written = [table, *_pictures(run, folder), page_of(model, run).save(folder / "view.html")]
+        written = [table, *pictures(run, folder), page_of(model, run).save(folder / "view.html")]
     wrote(*written)
     if of == model.analysis:
-        _measures(model, run)
+        measures(model, run)
     if problem:
         raise RuntimeError(problem)
 
@@ -48,7 +48,8 @@ def run_analysis(model: "Model", of: str) -> tuple[Any, str]:
             return model.run(of, throw=False), str(error)
 
 
-def _measures(model: "Model", run: Any) -> None:
+def measures(model: "Model", run: Any) -> None:
+    """Prints what the measures of a file are of a run."""
     from .._pictures.table import Table
 
     units = model.units
@@ -66,20 +67,21 @@ def page_of(model: "Model", run: Any, **options: Any) -> Any:
     return view(run, title=model.title, **options)
 
 
-def _pictures(run: Any, folder: pathlib.Path) -> list[pathlib.Path]:
-    """The mechanism, and its curves; nothing where matplotlib is missing."""
+def pictures(run: Any, folder: pathlib.Path, names: tuple[str, ...] = ("ghosts", "contacts")) -> list[pathlib.Path]:
+    """Pictures of a run, by the functions of `mbsjax.plots`; nothing where matplotlib is missing."""
     try:
         import matplotlib
+        import numpy as np
     except ImportError:
         return []
     matplotlib.use("Agg")
     from .. import plots
 
     found = []
-    for name, draw in (("ghosts", plots.ghosts), ("contacts", plots.contacts)):
+    for name in names:
         if name == "contacts" and not run.mech.contacts:
             continue
-        figure = draw(run).figure
+        figure = np.ravel(getattr(plots, name)(run))[0].figure
         figure.savefig(folder / f"{name}.png", dpi=150)
         found.append(folder / f"{name}.png")
     return found

@@ -9,8 +9,10 @@ import click
 from .._programs.version import VERSION
 from .check import check
 from .convert import convert
+from .equilibrium import equilibrium
 from .examples import examples
 from .info import info
+from .inverse import inverse
 from .kinematics import kinematics
 from .montecarlo import montecarlo
 from .schema import schema
@@ -25,6 +27,8 @@ COMMANDS = (
     check,
     kinematics,
     simulate,
+    equilibrium,
+    inverse,
     view,
     tolerance,
     montecarlo,

@@ -1,6 +1,6 @@
 """Positions of rest: where the forces on a mechanism balance."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ from .._kinematics.drive import problem as make_problem
 from .._kinematics.loop_closure import close_loops, guess, with_closed_contacts
 from .._kinematics.track import AbstractPosition
 from .._model.mechanism import Mechanism
-from .._programs.batch import lane_by_lane
+from .._programs.batch import lane_by_lane, single
 from .._programs.custom_types import ByName, Laws, Number
 from .._programs.precision import TINY, as_float, is_concrete
 from .._programs.reprs import brief
@@ -87,6 +87,27 @@ class Equilibrium(AbstractPosition):
             (10.0, [0.0, 20.0])
         """
         return effort_of(self.names, self.drive, name)
+
+    def columns(self) -> dict[str, float]:
+        """All there is to read by name, as of other analyses: `A.q` of every coordinate and gauge, points of interest,
+        `C.gap` and `C.force` of contacts, forces, reactions, what holds the coordinates that are fixed, energies."""
+        single(self, "a table can be made")
+        found: dict[str, Any] = {}
+        for name in (*self.mech.coordinates, *(gauge.name for gauge in self.mech.gauges)):
+            found[f"{name}.q"] = self[name]
+        for body in self.mech.bodies:
+            for point in body.points:
+                place = self.point(body.name, point)
+                found |= {f"{body.name}.{point}.{axis}": x for axis, x in zip("xyz", place)}
+        for k, contact in enumerate(self.mech.contacts):
+            found |= {f"{contact.name}.gap": self.contact(contact.name)[2], f"{contact.name}.force": self.press[k]}
+        for force in self.mech.forces:
+            track = self.force(force.name)
+            found |= {f"{force.name}.{what}": x for what, x in zip(("force", "length"), track) if x is not None}
+        found |= {f"{name}.effort": self.effort(name) for name in self.names}
+        for joint in self.mech.joints:
+            found |= self.reaction(joint.name).columns(joint.name)
+        return {name: float(x) for name, x in (found | {"potential": self.potential}).items()}
 
     @lane_by_lane
     def reaction(self, joint: str) -> Reaction:

@@ -1,8 +1,11 @@
 """The analyses that a model file asks for, as functions of its parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from .._dynamics.equilibrium import Equilibrium, equilibrium
+from .._dynamics.holding import Holding, holding
+from .._dynamics.inverse_dynamics import Efforts, inverse_dynamics
 from .._dynamics.solution import Solution
 from .._dynamics.state import state
 from .._kinematics.motion import Motion, kinematics
@@ -25,8 +28,10 @@ def drivers(file: Document, given: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def times(file: Document, of: str, given: Mapping[str, Any] | None) -> Any:
-    """The output times of an analysis."""
-    reader = file.reader(given)
+    """The output times of an analysis; none of a position of rest."""
+    if of == "equilibrium":
+        return ()
+    reader, of = file.reader(given), "kinematics" if of == "inverse" else of
     return read_times(reader, read_section(reader, file.document, of), of)
 
 
@@ -36,6 +41,15 @@ def _values(reader: Reader, table: dict[str, Any], section: str, *keys: str) -> 
 
 def run_kinematics(file: Document, given: Mapping[str, Any] | None, throw: bool) -> Motion:
     """Its driven motion."""
+    return _driven(kinematics, file, given, throw)
+
+
+def run_inverse(file: Document, given: Mapping[str, Any] | None, throw: bool) -> Efforts:
+    """The forces that go with its driven motion."""
+    return _driven(inverse_dynamics, file, given, throw)
+
+
+def _driven(analysis: Callable, file: Document, given: Mapping[str, Any] | None, throw: bool) -> Any:
     reader = file.reader(given)
     table = read_section(reader, file.document, "kinematics")
     more = read_counts(reader, table, "kinematics") | _values(reader, table, "kinematics", "estimate")
@@ -43,7 +57,18 @@ def run_kinematics(file: Document, given: Mapping[str, Any] | None, throw: bool)
     mech, drive = made(file, given), drivers(file, given)
     if not drive and mech.coordinates:
         raise FileError("there is nothing to drive it: a table [drive] is missing", file.source)
-    return reader.guarded(("kinematics",), kinematics, mech, drive, ts, throw=throw, **more)
+    return reader.guarded(("kinematics",), analysis, mech, drive, ts, throw=throw, **more)
+
+
+def run_equilibrium(file: Document, given: Mapping[str, Any] | None, throw: bool) -> Equilibrium:
+    """Where it rests under its forces."""
+    reader = file.reader(given)
+    table = read_section(reader, file.document, "equilibrium")
+    more = read_counts(reader, table, "equilibrium") | _values(reader, table, "equilibrium", "estimate", "fixed")
+    if "t" in table:
+        more["t"] = reader.number(table["t"], ("equilibrium", "t"))
+    mech, drive = made(file, given), drivers(file, given)
+    return reader.guarded(("equilibrium",), equilibrium, mech, drive=drive, throw=throw, **more)
 
 
 def run_simulation(file: Document, given: Mapping[str, Any] | None, throw: bool) -> Solution:
@@ -61,7 +86,18 @@ def run_simulation(file: Document, given: Mapping[str, Any] | None, throw: bool)
     return reader.guarded(("simulate",), simulate, mech, state0, end, ts=ts, drive=drive, throw=throw, **more)
 
 
-_RUNS = {"kinematics": run_kinematics, "simulate": run_simulation}
+def friction_holds(file: Document, given: Mapping[str, Any] | None) -> Holding:
+    """Whether friction holds it where it rests, without what `fixed` holds."""
+    rest, drive = run_equilibrium(file, given, True), drivers(file, given)
+    return file.reader(given).guarded(("equilibrium",), holding, rest.mech, rest.q, fixed=tuple(drive), t=rest.t)
+
+
+_RUNS = {
+    "kinematics": run_kinematics,
+    "simulate": run_simulation,
+    "inverse": run_inverse,
+    "equilibrium": run_equilibrium,
+}
 
 
 def run(file: Document, of: str, given: Mapping[str, Any] | None = None, throw: bool = True) -> Any:

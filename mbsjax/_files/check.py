@@ -69,7 +69,8 @@ def check_tables(
     for name in ANALYSES:
         if name in document:
             with reader.going_on():
-                found.append(f"{name} at {_check_section(reader, document, known, name)} times")
+                n = _check_section(reader, document, known, name)
+                found.append(f"{name} at {n} times" if n else f"an {name}")
     found += _check_study(reader, document, known)
     return sorted(mistakes, key=lambda error: error.line or 0), found
 
@@ -98,10 +99,13 @@ def _check_section(reader: Reader, document: Mapping[str, Any], known: Names, na
         read_options(reader, table)
     else:
         read_counts(reader, table, name)
-    for key in [key for key in ("estimate", "positions", "velocities") if key in table]:
+    for key in [key for key in ("estimate", "positions", "velocities", "fixed") if key in table]:
         with reader.going_on():
             read_values(reader, table, name, key)
             _refer(reader, table[key], known, (name, key))
+    if name == "equilibrium":
+        reader.number(table.get("t", 0.0), (name, "t"))
+        return 0
     return len(read_times(reader, table, name))
 
 

@@ -10,7 +10,7 @@ import json
 from typing import Any, NamedTuple
 
 
-TABLES = ("bodies", "joints", "contacts", "gauges", "forces", "drive", "kinematics", "simulate")
+TABLES = ("bodies", "joints", "contacts", "gauges", "forces", "drive", "kinematics", "simulate", "equilibrium")
 _STUDY = ("study", "tolerances", "correlation", "lots", "measures", "limits", "units", "synthesis")
 KEYS = ("title", "gravity", "planar", "parameters", *TABLES, *_STUDY)
 KINEMATICS = ("t0", "t1", "outputs", "ts", "estimate", "max_steps", "max_events")
@@ -18,7 +18,9 @@ SIMULATE = (
     "t1", "outputs", "ts", "positions", "velocities", "estimate", "solver", "rtol", "atol", "rest_speed", "impacts",
     "restitution", "max_steps", "max_events", "triggers",
 )  # fmt: skip
-ANALYSES = {"kinematics": KINEMATICS, "simulate": SIMULATE}  # and the keys of their tables
+EQUILIBRIUM = ("estimate", "fixed", "t", "max_steps")
+# and the keys of their tables; the forces of a prescribed motion are those of [kinematics]
+ANALYSES = {"kinematics": KINEMATICS, "simulate": SIMULATE, "equilibrium": EQUILIBRIUM, "inverse": KINEMATICS}
 STUDY = ("of",)
 SYNTHESIS = ("of", "variables", "goals", "conditions", "angles", "exact", "starts", "seed", "draw")
 CHOICES = {"impacts": ("together", "in turn"), "restitution": ("newton", "poisson")}  # of [simulate]

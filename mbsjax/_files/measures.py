@@ -9,6 +9,7 @@ from jaxtyping import Array
 
 from .._model.joint.joint import coordinate_names
 from .._model.mechanism import Mechanism
+from .force_readings import as_motion, read_force, read_run
 from .formula import parse, value
 from .names import Names
 from .readings import POINT, address
@@ -23,7 +24,11 @@ class Measure(eqx.Module):
     - contacts: `C.gap`, `C.force`, `C.q1`, `C.q2`; the times of their events: `C.impact[0]`, `C.released[-1]`;
     - contacts and joints with friction: `A.friction`, its force or moment, `A.sliding`, the speed, `A.load`, the normal
       load, `A.work`, the energy that it has lost; the times of `A.slips[0]`, `A.sticks[0]`, `A.reverses[0]`;
-    - `energy`, of a simulation.
+    - forces, of simulations, of prescribed motions (`of = "inverse"`) and at rest: of joints `A.fx`, `A.fy`, in ground,
+      `A.reaction`, the size of the force, and `A.moment`; of what is driven `A.effort`, the torque or force of the
+      driver, and `A.power`; of springs, actuators and loads `spring.force`, `spring.length`, `spring.rate`; of a
+      contact, the impulses at its impacts, `C.impulse[0]`;
+    - `energy`, `kinetic`, `potential`, and `power`, that of all drivers.
 
     Rows become numbers by `max(...)`, `min`, `mean`, `range`, `first`, `last`, or a place: `D[90]`.
     """
@@ -51,6 +56,7 @@ def names_in(mech: Mechanism) -> Names:
         tuple(contact.name for contact in mech.contacts),
         tuple(gauge.name for gauge in mech.gauges),
         tuple(rubbing),
+        tuple(force.name for force in mech.forces),
     )
 
 
@@ -59,26 +65,32 @@ def look(outcome: Any, name: str, numbers: Mapping[str, Any]) -> Any:
     if name in numbers:
         return numbers[name]
     kind, *what = address(names_in(outcome.mech), name, tuple(numbers))
+    if kind in ("reaction", "effort", "force", "impulse"):
+        return read_force(outcome, kind, what[0], what[1])
+    if kind == "run" and what[0] != "t":
+        return read_run(outcome, what[0])
+    outcome = as_motion(outcome)
     if kind == "run":
-        if what[0] == "energy" and not hasattr(outcome, "energy"):
-            raise ValueError("a driven motion has no energy: simulate it")
-        return outcome.ts if what[0] == "t" else outcome.energy
+        return outcome.ts
     if kind == "track":
-        return getattr(outcome[what[0]], what[1])
+        track = outcome[what[0]]
+        if not hasattr(track, what[1]):
+            raise ValueError(f"a position of rest tells no rates: {name}")
+        return getattr(track, what[1])
     if kind == "contact":
         track = outcome[what[0]]
         if what[1] in ("q1", "q2"):
             return track.q[..., int(what[1][1]) - 1]
         if not hasattr(track, what[1]):
-            raise ValueError(f"a driven motion tells no {what[1]} of contact {what[0]!r}: simulate it")
+            raise ValueError(f"this analysis tells no {what[1]} of contact {what[0]!r}: simulate it")
         return getattr(track, what[1])
     if kind == "event":
         if not hasattr(outcome, "events"):
-            raise ValueError(f"a motion of joints with play tells no events: {what[1]} of {what[0]!r}")
+            raise ValueError(f"no events are told at rest, or of joints with play: {what[1]} of {what[0]!r}")
         return outcome.event_times(*what)
     if kind == "friction":
         if not hasattr(outcome, "friction"):
-            raise ValueError(f"a driven motion tells no {what[1]} of {what[0]!r}: simulate it")
+            raise ValueError(f"this analysis tells no {what[1]} of {what[0]!r}: simulate it")
         return getattr(outcome.friction(what[0]), "force" if what[1] == "friction" else what[1])
     body, point, which = what
     if which == "angle":
@@ -86,4 +98,7 @@ def look(outcome: Any, name: str, numbers: Mapping[str, Any]) -> Any:
     rate, axis = POINT[which]
     if axis == 2 and outcome.mech.planar:
         raise ValueError(f"{name!r}: a planar mechanism has no z")
-    return outcome.point(body, point or None)[rate][..., axis]
+    track = outcome.point(body, point or None)
+    if rate >= len(track):
+        raise ValueError(f"a position of rest tells no rates: {name}")
+    return track[rate][..., axis]

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from .._dynamics.equilibrium import Equilibrium
+from .._dynamics.holding import Holding
+from .._dynamics.inverse_dynamics import Efforts
 from .._dynamics.solution import Solution
 from .._kinematics.motion import Motion
 from .._model.mechanism import Mechanism
 from .._synthesis.task import Task
 from .._tolerance.play.parts import PlayParts
 from .._tolerance.study import Study
-from .analyses import drivers, made, run, run_kinematics, run_simulation
+from .analyses import drivers, friction_holds, made, run, run_equilibrium, run_inverse, run_kinematics, run_simulation
 from .build import options
 from .check import check_tables
 from .document import Document
@@ -71,6 +74,19 @@ class Model(Document):
         """Its motion under its forces, as the table `[simulate]` asks for."""
         return run_simulation(self, given, throw)
 
+    def inverse_dynamics(self, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Efforts:
+        """What its drivers push with, and all other forces, for the motion that `[kinematics]` asks for."""
+        return run_inverse(self, given, throw)
+
+    def equilibrium(self, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Equilibrium:
+        """Where it rests under its forces, as the table `[equilibrium]` asks for."""
+        return run_equilibrium(self, given, throw)
+
+    def holding(self, given: Mapping[str, Any] | None = None) -> Holding:
+        """Whether friction holds it in the position that `[equilibrium]` asks for, without what `fixed` holds there: a
+        position is given by `fixed`. Its drivers stay."""
+        return friction_holds(self, given)
+
     def beginning(self) -> tuple[dict[str, dict[str, Any]], float, float]:
         """Where its simulation begins, when it ends, and the step of its output."""
         reader = self.reader()
@@ -82,17 +98,18 @@ class Model(Document):
 
     @property
     def analysis(self) -> str:
-        """What its measures are taken of, `"kinematics"` or `"simulate"`: what `[study]` says, or the table it has."""
+        """What its measures are taken of, `"kinematics"`, `"simulate"`, `"inverse"` or `"equilibrium"`: what `[study]`
+        says, or the table it has."""
         return read_of(self.reader(), self.document, "study")
 
     def measured(self, run: Any) -> dict[str, Any]:
-        """What its `[measures]` are of a motion or a simulation, by name."""
+        """What its `[measures]` are of the outcome of an analysis, by name."""
         reader = self.reader()
         table = read_measures(reader, self.document.get("measures", {}), ("measures",))
         return {n: reader.guarded(("measures", n), Measure(f), run, reader.numbers) for n, f in table.items()}
 
     def run(self, of: str, given: Mapping[str, Any] | None = None, *, throw: bool = True) -> Any:
-        """One of its analyses by name, `"kinematics"` or `"simulate"`."""
+        """One of its analyses by name: `"kinematics"`, `"simulate"`, `"inverse"` or `"equilibrium"`."""
         return run(self, of, given, throw)
 
     def study(self) -> Study:

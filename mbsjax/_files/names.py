@@ -14,6 +14,7 @@ class Names(NamedTuple):
     - `joints`: their coordinates as they are called in the mechanism; none that are known where the type of a joint is
         not: it is `vague` then.
     - `rubbing`: the contacts, then the joints, that have friction.
+    - `forces`: springs, actuators and loads.
     - `dimensions`: the parameters with a tolerance.
     - `cams`: the profiles that are cams, as `"body.profile"`: where their tables are, and these.
     """
@@ -25,6 +26,7 @@ class Names(NamedTuple):
     contacts: tuple[str, ...]
     gauges: tuple[str, ...]
     rubbing: tuple[str, ...]
+    forces: tuple[str, ...] = ()
     vague: tuple[str, ...] = ()
     dimensions: tuple[str, ...] = ()
     cams: Mapping[str, tuple[tuple[str, ...], dict]] = MappingProxyType({})
@@ -51,7 +53,9 @@ def coordinate_names(joint: str, coordinates: Any) -> tuple[str, ...]:
 def names_of(document: Mapping[str, Any]) -> Names:
     """The names in the tables of a file, whatever else is wrong with them."""
     table = lambda x: x if isinstance(x, dict) else {}
-    every = {name: table(document.get(name)) for name in ("bodies", "joints", "contacts", "gauges", "tolerances")}
+    every = {
+        name: table(document.get(name)) for name in ("bodies", "joints", "contacts", "gauges", "forces", "tolerances")
+    }
     bodies = {"ground": {}, **{name: table(x) for name, x in every["bodies"].items()}}
     kinds = {name: table(x).get("type") for name, x in every["joints"].items()}
     known = {n: types("joint")[k] for n, k in kinds.items() if isinstance(k, str) and k in types("joint")}
@@ -64,6 +68,7 @@ def names_of(document: Mapping[str, Any]) -> Names:
         tuple(every["contacts"]),
         tuple(every["gauges"]),
         tuple(name for name, x in both.items() if "friction" in table(x)),
+        tuple(every["forces"]),
         vague=tuple(name for name in kinds if name not in known),
         dimensions=tuple(every["tolerances"]),
         cams={

@@ -14,6 +14,10 @@ _TRACK = ("q", "v", "a")
 _CONTACT = ("gap", "force", "q1", "q2", "active", "sliding")
 _FRICTION = ("friction", "sliding", "load", "work")  # of contacts and joints that have it
 _SLIPS = ("sticks", "slips", "reverses")  # and their events
+RUN = ("energy", "kinetic", "potential", "power")  # of the whole mechanism
+_JOINT = ("fx", "fy", "fz", "reaction", "moment")
+_DRIVER = ("effort", "power")
+_FORCE = ("force", "length", "rate")
 
 
 def check_measure(text: str, known: Names, parameters: Mapping) -> None:
@@ -25,9 +29,12 @@ def check_measure(text: str, known: Names, parameters: Mapping) -> None:
 
 def address(known: Names, name: str, parameters: tuple[str, ...] = ()) -> tuple[str, ...]:
     """What a dotted name means: ("track", coordinate or gauge, rate), ("contact", name, what), ("event", contact,
-    kind), ("friction", contact or joint, what), ("point", body, point, what), ("run", what)."""
-    if name in ("t", "energy"):
+    kind), ("friction", contact or joint, what), ("point", body, point, what), ("run", what); or a force."""
+    if name == "t":
         return "run", name
+    force = _force_address(known, name)
+    if force is not None:
+        return force
     whole = [*known.coordinates, *known.gauges]
     if name in whole:
         return "track", name, "q"
@@ -52,6 +59,23 @@ def address(known: Names, name: str, parameters: tuple[str, ...] = ()) -> tuple[
     body, _, point = first.rpartition(".")
     if body in known.bodies and point in known.points[body] and last in POINT:
         return "point", body, point, last
-    every = [*parameters, "t", *whole, *known.contacts, *known.bodies]
+    every = [*parameters, "t", *RUN, *whole, *known.contacts, *known.forces, *known.bodies]
     every += [f"{b}.{point}.{what}" for b in known.bodies for point in known.points[b] for what in ("x", "y")]
     raise ValueError(unknown("reading", name, every))
+
+
+def _force_address(known: Names, name: str) -> tuple[str, ...] | None:
+    """What a dotted name of a force means: ("reaction", joint, what), ("effort", coordinate or gauge, what), ("force",
+    spring, actuator or load, what), ("impulse", contact, what), ("run", what); None if it is no such name."""
+    if name in RUN:
+        return "run", name
+    first, _, last = name.rpartition(".")
+    for kind, owners, told in (
+        ("reaction", known.joints, _JOINT),
+        ("effort", (*known.coordinates, *known.gauges), _DRIVER),
+        ("impulse", known.contacts, ("impulse",)),
+        ("force", known.forces, _FORCE),
+    ):
+        if first in owners and last in told:
+            return kind, first, last
+    return None

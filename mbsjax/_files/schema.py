@@ -16,6 +16,7 @@ from .grammar import (
     ANALYSES,
     CHOICES,
     CONDITION,
+    EQUILIBRIUM,
     FRAMES,
     GOAL,
     GOALS,
@@ -57,7 +58,8 @@ def schema() -> dict[str, Any]:
     goal, condition = (_closed({key: aims[key] for key in keys}) for keys in (GOAL, CONDITION))
     trigger = _closed(dict(zip(TRIGGER, (_TEXT, flag))))
     kinds: dict[str, Any] = {
-        "t0": _NUMBER, "t1": _NUMBER, "ts": _NUMBERS, "outputs": whole, "estimate": every, "positions": every,
+        "t0": _NUMBER, "t1": _NUMBER, "ts": _NUMBERS, "outputs": whole, "t": _NUMBER, "fixed": every,
+        "estimate": every, "positions": every,
         "velocities": every, "max_steps": whole, "max_events": whole, "solver": {"enum": list(SOLVERS)},
         "impacts": {"enum": list(CHOICES["impacts"])}, "restitution": {"enum": list(CHOICES["restitution"])},
         "rtol": _NUMBER, "atol": _NUMBER, "rest_speed": _NUMBER, "triggers": _each(trigger),
@@ -75,7 +77,8 @@ def schema() -> dict[str, Any]:
             "bodies": _each({"$ref": "#/$defs/body"}), "joints": _each({"$ref": "#/$defs/joint"}),
             "contacts": _each({"$ref": "#/$defs/contact"}), "gauges": _each({"$ref": "#/$defs/gauge"}),
             "forces": _each({"$ref": "#/$defs/force"}), "drive": _each(_NUMBER), "kinematics": pick(KINEMATICS),
-            "simulate": pick(SIMULATE), "study": pick(STUDY), "tolerances": _each(tolerance),
+            "simulate": pick(SIMULATE), "equilibrium": pick(EQUILIBRIUM), "study": pick(STUDY),
+            "tolerances": _each(tolerance),
             "correlation": _each(_each(_NUMBER)), "lots": _each({"type": "array", "items": _TEXT}),
             "measures": _each(_TEXT), "limits": _each(pair), "units": _each(_TEXT), "synthesis": pick(SYNTHESIS),
         }),

@@ -1,0 +1,65 @@
+"""The command `equilibrium`: a mechanism at rest."""
+
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .analysis import measures, pictures, run_analysis
+from .console import OUT, computes, show, working, wrote
+from .load import load_model
+from .options import changes_option, file_argument, output_options, results_folder
+
+
+if TYPE_CHECKING:
+    from .._files.model import Model
+
+
+@click.command()
+@file_argument
+@changes_option
+@output_options
+@computes
+def equilibrium(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool) -> None:
+    """Where a mechanism rests under its forces, and what its joints, contacts and springs carry there.
+
+    \b
+    Example:
+      mbsjax equilibrium lever.toml --set weight=20
+    """
+    from .._pictures.table import Table
+
+    model = load_model(file, changes)
+    results_folder(output, file, "equilibrium", overwrite)
+    rest, problem = run_analysis(model, "equilibrium")
+    folder = results_folder(output, file, "equilibrium", overwrite, make=True)
+    with working("reactions"):
+        table = Table("at rest", ("name", "value"), list(rest.columns().items()))
+    show(table)
+    OUT.print(_stability(rest), markup=False)
+    _friction(model, rest)
+    path = folder / "results.csv"
+    path.write_text(table.to_csv(), encoding="utf-8")
+    wrote(path, *pictures(rest, folder, ("mechanism",)))
+    if model.analysis == "equilibrium":
+        measures(model, rest)
+    if problem:
+        raise RuntimeError(problem)
+
+
+def _stability(rest: Any) -> str:
+    import numpy as np
+
+    if not np.isfinite(np.asarray(rest.stiffness)).any():
+        return "it is held: nothing is left free to move"
+    return "the position is stable" if bool(rest.stable) else "the position is not stable: it would leave it"
+
+
+def _friction(model: "Model", rest: Any) -> None:
+    """Whether friction alone would hold it there."""
+    if all(x.friction is None for x in (*rest.mech.contacts, *rest.mech.joints)):
+        return
+    found = model.holding()
+    share = float(found.share)
+    told = f"takes {share:.4g} of its limits" if share < float("inf") else "could not, however large"
+    OUT.print(f"friction alone {'holds' if bool(found.held) else 'does not hold'} it there: it {told}", markup=False)

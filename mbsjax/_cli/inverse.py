@@ -1,0 +1,55 @@
+"""The command `inverse`: the forces that go with a driven motion."""
+
+import pathlib
+from typing import Any
+
+import click
+
+from .analysis import FORMAT, measures, page_of, pictures, run_analysis
+from .console import computes, show, working, wrote
+from .load import load_model
+from .options import changes_option, file_argument, output_options, results_folder
+
+
+@click.command()
+@file_argument
+@changes_option
+@output_options
+@FORMAT
+@computes
+def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str) -> None:
+    """What drivers have to do: their torques, and all reactions, for a driven motion.
+
+    \b
+    Example:
+      mbsjax inverse slider_crank.toml --set speed=10
+    """
+    model = load_model(file, changes)
+    results_folder(output, file, "inverse", overwrite)
+    efforts, problem = run_analysis(model, "inverse")
+    folder = results_folder(output, file, "inverse", overwrite, make=True)
+    with working("reactions"):
+        columns = efforts.columns()
+    table = efforts.to_csv(folder / "results.csv") if kind == "csv" else efforts.to_parquet(folder / "results.parquet")
+    show(_peaks(columns))
+    with working("pictures"):
+        page = page_of(model, efforts.motion).save(folder / "view.html")
+        wrote(table, *pictures(efforts.motion, folder), *pictures(efforts, folder, ("efforts",)), page)
+    if model.analysis == "inverse":
+        measures(model, efforts)
+    if problem:
+        raise RuntimeError(problem)
+
+
+def _peaks(columns: dict[str, Any]) -> Any:
+    """The largest of every force, in absolute value, and when it is."""
+    import numpy as np
+
+    from .._pictures.table import Table
+
+    rows = []
+    for name, x in columns.items():
+        if name.endswith((".effort", ".power", ".reaction", ".moment", ".force", ".friction")) and np.isfinite(x).any():
+            k = int(np.nanargmax(np.abs(x)))
+            rows.append((name, float(x[k]), float(columns["t"][k])))
+    return Table("largest forces", ("name", "largest", "at t"), rows)

@@ -1,0 +1,285 @@
+"""Statics and inverse dynamics of model files, and measures of forces, against closed forms."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import mbsjax as mbs
+from mbsjax._cli.main import main
+
+
+# A weight at the tip of a lever, held by a spring that acts along y, `arm` from the pivot. Nothing has mass.
+LEVER = """
+[parameters]
+length = 0.5
+arm = 0.2
+weight = 12.0
+stiffness = 800.0
+free = 0.05
+
+[bodies.lever]
+points.tip = ["length", 0]
+
+[joints]
+O = {type = "revolute", body_a = "ground", body_b = "lever"}
+
+[gauges]
+height = {type = "offset", body_a = "ground", body_b = "lever", point_b = ["arm", 0], axis = [0, 1]}
+
+[forces]
+spring = {type = "spring", on = "height", stiffness = "stiffness", free_length = "free"}
+load = {type = "load", body = "lever", force = [0, "-weight"], point = ["length", 0]}
+
+[equilibrium]
+estimate = {O = 0.1}
+
+[study]
+of = "equilibrium"
+
+[tolerances]
+weight = 0.5
+arm = 0.01
+
+[measures]
+angle = "O"
+held = "O.fy"
+pull = "spring.force"
+tip = "lever.tip.y"
+stored = "potential"
+"""
+
+# A slider-crank whose slider alone has mass; a gas pushes it back.
+ENGINE = """
+[parameters]
+crank = 0.05
+rod = 0.15
+mass = 0.8
+gas = 300.0
+speed = 20.0
+
+[bodies.crank]
+
+[bodies.rod]
+
+[bodies.slider]
+mass = "mass"
+inertia = 0.01
+
+[joints]
+A = {type = "revolute", body_a = "ground", body_b = "crank"}
+B = {type = "revolute", body_a = "crank", body_b = "rod", frame_a = ["crank", 0]}
+C = {type = "revolute", body_a = "rod", body_b = "slider", frame_a = ["rod", 0]}
+P = {type = "prismatic", body_a = "ground", body_b = "slider", start = "crank + rod"}
+
+[forces]
+gas = {type = "load", body = "slider", force = ["-gas", 0]}
+
+[drive]
+A = "0.5 + speed*t"
+
+[kinematics]
+t1 = 0.1
+outputs = 7
+
+[study]
+of = "inverse"
+
+[tolerances]
+crank = 0.001
+mass = 0.05
+
+[measures]
+torque = "max(A.effort)"
+wall = "P.fy"
+rod = "C.reaction[2]"
+power = "power[2]"
+moving = "kinetic[2]"
+"""
+
+
+def at_rest(weight, arm, length=0.5, stiffness=800.0, free=0.05):
+    """Angle, reaction, tension, height of the tip and energy: the moments about the pivot balance."""
+    tension = -weight * length / arm
+    height = free + tension / stiffness
+    angle = np.arcsin(height / arm)
+    return angle, weight + tension, tension, length * np.sin(angle), tension**2 / (2 * stiffness)
+
+
+def moving(crank, mass, rod=0.15, gas=300.0, speed=20.0, n=7):
+    """Torque by virtual work, force of the wall, force in the rod, power and energy, along the motion."""
+    phi = 0.5 + speed * np.linspace(0.0, 0.1, n)
+    root = np.sqrt(rod**2 - (crank * np.sin(phi)) ** 2)
+    slope = -crank * np.sin(phi) - crank**2 * np.sin(phi) * np.cos(phi) / root
+    bend = -crank * np.cos(phi) - crank**2 * np.cos(2 * phi) / root - (crank**2 * np.sin(2 * phi) / 2) ** 2 / root**3
+    push = mass * bend * speed**2 + gas  # along x, on the slider
+    torque = push * slope
+    return torque, push * crank * np.sin(phi) / root, push * rod / root, torque * speed, mass * (slope * speed) ** 2 / 2
+
+
+@pytest.fixture(scope="module")
+def lever():
+    return mbs.loads(LEVER, source="lever")
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return mbs.loads(ENGINE, source="engine")
+
+
+def test_a_lever_rests_where_its_moments_balance(lever):
+    found = lever.measured(lever.equilibrium())
+    np.testing.assert_allclose([*map(float, found.values())], at_rest(12.0, 0.2), rtol=1e-12)
+
+
+def test_a_study_of_rest_has_the_slopes_of_the_closed_form(lever):
+    slopes = np.asarray(mbs.first_order(lever.study()).slopes)
+    h = 1e-30
+    steps = [np.imag(at_rest(12.0 + 1j * h, 0.2)) / h, np.imag(at_rest(12.0, 0.2 + 1j * h)) / h]
+    np.testing.assert_allclose(slopes, np.transpose(steps), rtol=1e-9, atol=1e-12)
+
+
+def test_what_holds_a_lever_that_is_fixed(lever):
+    model = mbs.loads(LEVER.replace("estimate = {O = 0.1}", "fixed = {O = 0.3}"), source="lever")
+    rest = model.equilibrium()
+    tension = 800.0 * (0.2 * np.sin(0.3) - 0.05)
+    expected = (12.0 * 0.5 + tension * 0.2) * np.cos(0.3)
+    np.testing.assert_allclose(rest.effort("O"), expected, rtol=1e-12)
+    np.testing.assert_allclose(rest.reaction("O").torque[0], expected, rtol=1e-12)
+    np.testing.assert_allclose(rest.force("spring").force, tension, rtol=1e-12)
+
+
+def test_efforts_and_reactions_of_a_slider_crank_are_those_of_virtual_work(engine):
+    efforts = engine.inverse_dynamics()
+    torque, wall, rod, power, kinetic = moving(0.05, 0.8)
+    columns = efforts.columns()
+    for name, expected in (("A.effort", torque), ("P.fy", wall), ("C.reaction", rod), ("power", power),
+                           ("kinetic", kinetic), ("gas.force", np.full(7, 300.0)), ("P.fx", np.zeros(7))):  # fmt: skip
+        np.testing.assert_allclose(columns[name], expected, rtol=1e-10, atol=1e-9, err_msg=name)
+
+
+def test_a_study_of_efforts_has_the_slopes_of_the_closed_form(engine):
+    study = engine.study()
+    slopes, h = np.asarray(mbs.first_order(study).slopes), 1e-30
+
+    def told(crank, mass):
+        torque, wall, rod, power, kinetic = moving(crank, mass)
+        return np.array([torque[np.argmax(torque.real)], *wall, rod[2], power[2], kinetic[2]])
+
+    np.testing.assert_allclose(study.at_nominal.values, told(0.05, 0.8), rtol=1e-10)
+    steps = [np.imag(told(0.05 + 1j * h, 0.8)) / h, np.imag(told(0.05, 0.8 + 1j * h)) / h]
+    np.testing.assert_allclose(slopes, np.transpose(steps), rtol=1e-8, atol=1e-9)
+
+
+def test_a_gradient_in_reverse_goes_through_reactions(engine):
+    pressed = lambda r: jnp.sum(engine.inverse_dynamics({"crank": r}, throw=False).reaction("P").force_ground[:, 1])
+    h = 1e-30
+    expected = np.imag(np.sum(moving(0.05 + 1j * h, 0.8)[1])) / h
+    np.testing.assert_allclose(jax.grad(pressed)(jnp.asarray(0.05)), expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "formula, told",
+    [
+        ("A.efort", "unknown reading 'A.efort'"),
+        ("B.effort", "unknown driver 'B'; there are 'A'"),
+        ("A.fz[0]", "a planar mechanism has no z"),
+        ("gas.length", "the load 'gas' has no length"),
+    ],
+)
+def test_measures_of_forces_that_are_not_there(engine, formula, told):
+    model = mbs.loads(ENGINE.replace("max(A.effort)", formula), source="engine")
+    with pytest.raises(mbs.FileError, match=told.replace("[", r"\\[")):
+        model.check() and model.measured(engine.inverse_dynamics())
+
+
+def test_a_driven_motion_and_a_rest_say_what_they_do_not_tell(engine, lever):
+    with pytest.raises(mbs.FileError, match='a driven motion tells no effort of .A.: take it of = "inverse"'):
+        engine.measured(engine.kinematics())
+    with pytest.raises(mbs.FileError, match="a position of rest tells no rates: O.v"):
+        mbs.loads(LEVER.replace('"O"', '"O.v"'), source="lever").measured(lever.equilibrium())
+
+
+def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lever.toml").write_text(LEVER)
+    (tmp_path / "engine.toml").write_text(ENGINE)
+    done = CliRunner().invoke(main, ["--no-cache", "equilibrium", "lever.toml"])
+    assert done.exit_code == 0, done.output
+    assert "the position is stable" in done.output
+    rows = dict(line.split(",") for line in (tmp_path / "lever_equilibrium/results.csv").read_text().splitlines()[1:])
+    angle, held, *_ = at_rest(12.0, 0.2)
+    np.testing.assert_allclose([float(rows["O.q"]), float(rows["O.fy"])], [angle, held], rtol=1e-12)
+    done = CliRunner().invoke(main, ["--no-cache", "inverse", "engine.toml"])
+    assert done.exit_code == 0, done.output
+    table = np.genfromtxt(tmp_path / "engine_inverse/results.csv", delimiter=",", names=True, deletechars="")
+    torque = moving(0.05, 0.8)[0]
+    np.testing.assert_allclose(table["A.effort"], torque, rtol=1e-10)
+    k = int(np.argmax(np.abs(torque)))
+    line = next(line.split() for line in done.output.splitlines() if line.startswith("A.effort"))
+    np.testing.assert_allclose([float(line[1]), float(line[2])], [torque[k], k / 60], rtol=1e-6)
+    assert {p.name for p in (tmp_path / "engine_inverse").iterdir()} >= {"efforts.png", "ghosts.png", "view.html"}
+
+
+INCLINE = """
+gravity = [0, -10]
+[parameters]
+slope = 0.3
+mu = 0.4
+[bodies.block]
+mass = 2
+[joints.x]
+type = "prismatic"
+body_a = "ground"
+body_b = "block"
+frame_a = {x = 0, y = 0, angle = "slope"}
+frame_b = {x = 0, y = 0, angle = 0}
+friction = {sliding = "mu"}
+[equilibrium]
+fixed = {x = 0.0}
+"""
+
+
+def test_friction_holds_a_block_on_an_incline_up_to_its_angle():
+    model = mbs.loads(INCLINE, source="incline")
+    np.testing.assert_allclose(model.equilibrium().effort("x"), 20 * np.sin(0.3), rtol=1e-12)
+    held = model.holding()
+    np.testing.assert_allclose(held.share, np.tan(0.3) / 0.4, rtol=1e-9)
+    assert bool(held.held) and not bool(model.holding({"mu": 0.3}).held)
+
+
+DROP = """
+gravity = [0, -10]
+[parameters]
+height = 0.2
+[bodies.ground.profiles.floor]
+type = "chain"
+closed = false
+elements = [{type = "line", start = [1, 0], end = [-1, 0]}]
+[bodies.ball]
+mass = 2.0
+profiles.rim = {type = "disc", radius = 0.1}
+[joints]
+y = {type = "prismatic", body_a = "ground", body_b = "ball", axis = [0, 1], start = "0.1 + height"}
+[contacts]
+C = {profile_a = "ground.floor", profile_b = "ball.rim", restitution = 0.5}
+[simulate]
+t1 = 0.5
+outputs = 11
+max_steps = 64
+max_events = 4
+[measures]
+first = "C.impulse[0]"
+second = "C.impulse[1]"
+falling = "kinetic[2] + potential[2] - potential[0]"
+"""
+
+
+def test_impulses_of_a_ball_that_bounces():
+    model = mbs.loads(DROP, source="drop")
+    found = model.measured(model.simulate())
+    speed = np.sqrt(2 * 10 * 0.2)
+    np.testing.assert_allclose(found["first"], 2 * 1.5 * speed, rtol=1e-7)
+    np.testing.assert_allclose(found["second"], 0.0, atol=0)
+    np.testing.assert_allclose(found["falling"], 0.0, atol=1e-8)
