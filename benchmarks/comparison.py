@@ -26,7 +26,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scipy.optimize import brentq
 
@@ -63,7 +63,8 @@ def comes_back(k: float, m: float = 0.2, e: float = 0.005, w: float = 200.0, for
     lift = lambda t: e * (1 - math.cos(w * t))
     speed, own = e * w * math.sin(w * off), math.sqrt(k / m)
     flight = lambda s: (lift(off) + force / k) * math.cos(own * s) + speed / own * math.sin(own * s) - force / k
-    return brentq(lambda t: flight(t - off) - lift(t), 0.02, 0.03, xtol=1e-15)
+    root: Any = brentq(lambda t: flight(t - off) - lift(t), 0.02, 0.03, xtol=1e-15)
+    return float(root)
 
 
 def period(speed: float) -> float:

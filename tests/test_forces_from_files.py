@@ -265,13 +265,14 @@ y = {type = "prismatic", body_a = "ground", body_b = "ball", axis = [0, 1], star
 [contacts]
 C = {profile_a = "ground.floor", profile_b = "ball.rim", restitution = 0.5}
 [simulate]
-t1 = 0.5
-outputs = 11
+t1 = 0.45
+outputs = 10
 max_steps = 64
 max_events = 4
 [measures]
 first = "C.impulse[0]"
 second = "C.impulse[1]"
+none = "C.impulse[3]"
 falling = "kinetic[2] + potential[2] - potential[0]"
 """
 
@@ -281,5 +282,6 @@ def test_impulses_of_a_ball_that_bounces():
     found = model.measured(model.simulate())
     speed = np.sqrt(2 * 10 * 0.2)
     np.testing.assert_allclose(found["first"], 2 * 1.5 * speed, rtol=1e-7)
-    np.testing.assert_allclose(found["second"], 0.0, atol=0)
+    np.testing.assert_allclose(found["second"], 2 * 1.5 * speed / 2, rtol=1e-7)
+    assert found["none"] == 0.0  # there is room for more than happened
     np.testing.assert_allclose(found["falling"], 0.0, atol=1e-8)

@@ -222,4 +222,4 @@ def test_summary_tells_the_structure():
     assert "1 by rank, -2 by counting" in text and text.count("C: ") == 1 + 3
     seen = []
     jax.jit(lambda length: seen.append(str(four_bar(length))) or length)(2.0)
-    assert "dimensions are being traced" in seen[0]
+    assert "degrees of freedom: not counted while dimensions are traced" in seen[0]

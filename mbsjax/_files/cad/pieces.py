@@ -5,7 +5,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import BSpline
 
 from ..._model.profile.base import AbstractElement
 from ..._model.profile.cubics import CONTROL, beside, coefficients
@@ -191,6 +190,8 @@ def _with_directions(P: np.ndarray) -> np.ndarray:
 
 def bspline(degree: int, knots: Any, control: Any, weights: Any = None) -> list[Piece]:
     """A B-spline: up to the third degree exactly; a rational one as arcs, if it is such, or as a spline beside it."""
+    from scipy.interpolate import BSpline  # here, as most do without it
+
     t, P = np.asarray(knots, float), np.asarray(control, float)[:, :2]
     w = np.ones(len(P)) if weights is None else np.asarray(weights, float)
     if degree < 1 or len(t) != len(P) + degree + 1 or len(P) < degree + 1 or len(w) != len(P):
@@ -218,7 +219,7 @@ def bspline(degree: int, knots: Any, control: Any, weights: Any = None) -> list[
     return found
 
 
-def _rational(whole: BSpline, a: float, b: float) -> list[Piece]:
+def _rational(whole: Any, a: float, b: float) -> list[Piece]:
     """A part of a rational spline."""
 
     def position(s: np.ndarray) -> np.ndarray:

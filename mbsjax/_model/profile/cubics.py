@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import CubicSpline
 
 
 FITTED = 1e-7  # of its size: by how much a curve that no element is may miss the spline in its place
@@ -25,6 +24,8 @@ def beside(
 ) -> np.ndarray:
     """The control points of a spline through points of a smooth curve over [0, 1], so many that it misses it by less
     than `FITTED` of its size; `ends` are its derivatives there, if they are known."""
+    from scipy.interpolate import CubicSpline  # here, as most do without it
+
     n = 8
     while True:
         s = np.linspace(0.0, 1.0, n + 1)
