@@ -1,7 +1,12 @@
 """Pictures hold the numbers of what they show."""
 
+import copy
+import json
+import pathlib
+import re
 from math import pi
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import matplotlib
@@ -14,6 +19,7 @@ import mbsjax as mbs
 from mbsjax import plots
 from mbsjax._pictures.scene import tangents
 from mbsjax._pictures.style import KINDS
+from mbsjax._pictures.viewer.view import _page
 from mbsjax.demo import FOUR_BAR, SPRUNG, cam_follower, four_bar, lost_contact
 from tests.contacts import Swing, ratchet, t3_cam
 from tests.mechanisms import spatial_slider_crank, turn, two_body_slider_crank
@@ -22,6 +28,9 @@ from tests.simulated import skid
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+
+
+VIEWER = pathlib.Path(mbs.__file__).parent / "_pictures" / "viewer" / "page"
 
 
 @pytest.fixture(autouse=True)
@@ -155,7 +164,7 @@ def test_friction_of_a_disc_that_skids_and_rolls(skidding):
 
 
 def test_every_kind_of_event_has_a_look_of_its_own():
-    assert tuple(KINDS) == mbs.EVENTS and len(set(KINDS.values())) == len(KINDS)
+    assert tuple(KINDS) == mbs.EVENTS and len({color for color, *_ in KINDS.values()}) == len(KINDS)
 
 
 def test_tangents_of_profiles_in_space():
@@ -253,7 +262,8 @@ def test_a_path_is_that_of_its_point(linkage, spatial):
 
 def test_curves_are_those_of_the_motion(linkage, sol):
     three = plots.curves(linkage, ["B", "D"], rates=(0, 1, 2))
-    for axes, x, name in zip(three, ("q", "v", "a"), ("value", "rate", "second rate"), strict=True):
+    names = ("angle [rad]", "angular velocity", "angular acceleration")
+    for axes, x, name in zip(three, ("q", "v", "a"), names, strict=True):
         for joint in "BD":
             line = drawn(axes, joint)
             assert np.array_equal(line.get_xdata(), linkage.ts)
@@ -261,7 +271,7 @@ def test_curves_are_those_of_the_motion(linkage, sol):
         assert axes.get_ylabel() == name
     axes = plots.curves(linkage, "D", rates=(1,), against="A")
     assert np.array_equal(axes.lines[0].get_xydata(), np.stack([linkage["A"].q, linkage["D"].v], 1))
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("A", "rate of D")
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("A [rad]", "angular velocity of D")
     contact = sol["C23"]
     axes = plots.curves(sol, ["C23", "C23.force", "C23.static", "C23.q1"])
     assert np.array_equal(drawn(axes, "C23").get_ydata(), contact.gap)
@@ -275,8 +285,8 @@ def test_curves_are_those_of_the_motion(linkage, sol):
 def test_curves_of_a_joint_with_several_coordinates(spatial):
     axes = plots.curves(spatial, ["P", "C"])
     lines = {line.get_label(): line.get_ydata() for line in axes.lines}
-    wanted = ["P", *(f"C.{c}" for c in spatial.mech.joint("C").pair.coordinates)]
-    assert list(lines) == wanted and len(wanted) > 2
+    wanted = ["P", "C.angle_1 [rad]", "C.angle_2 [rad]", "C.travel_2"]
+    assert list(lines) == wanted and axes.get_ylabel() == "position"
     for k, name in enumerate(wanted[1:]):
         assert np.array_equal(lines[name], spatial["C"].q[:, k])
 
@@ -441,6 +451,167 @@ def test_a_cam_with_its_pitch_curve(cam):
     rim = drawn(flat, "profile").get_xydata()
     np.testing.assert_allclose(np.linalg.norm(rim - (0.0, -1.0), axis=1), 4.0, rtol=1e-12)
     assert "pitch curve" not in [line.get_label() for line in flat.lines]
+
+
+# -- units, colors, sizes ----------------------------------------------------------------------------------
+
+
+def with_units(motion, **words):
+    """The same motion, of a mechanism with units."""
+    mech = copy.copy(motion.mech)
+    object.__setattr__(mech, "units", mbs.Units(**words))
+    return eqx.tree_at(lambda m: m.mech, motion, mech)
+
+
+def labels(axes) -> tuple[str, str]:
+    return axes.get_xlabel(), axes.get_ylabel()
+
+
+def test_axes_tell_quantity_and_unit(linkage):
+    motion = with_units(linkage, length="mm", angle="deg")
+    three = plots.curves(motion, "D", rates=(0, 1, 2))
+    wanted = ["D [deg]", "angular velocity of D [deg/s]", "angular acceleration of D [deg/s²]"]
+    assert [axes.get_ylabel() for axes in three] == wanted and three[2].get_xlabel() == "time [s]"
+    for axes, x in zip(three, linkage["D"], strict=True):
+        np.testing.assert_allclose(axes.lines[0].get_ydata(), np.rad2deg(x), rtol=1e-14)
+    axes = plots.curves(motion, ["B", "D"], rates=(1,), against="A")
+    assert labels(axes) == ("A [deg]", "angular velocity [deg/s]")
+    np.testing.assert_allclose(drawn(axes, "B").get_xdata(), np.rad2deg(linkage["A"].q), rtol=1e-14)
+    axes = plots.bands([motion, motion], "D", rate=1, nominal=motion)
+    assert labels(axes) == ("time [s]", "angular velocity of D [deg/s]")
+    np.testing.assert_allclose(drawn(axes, "nominal").get_ydata(), np.rad2deg(linkage["D"].v), rtol=1e-14)
+    axes = plots.mechanism(motion, 6)
+    assert labels(axes) == ("x [mm]", "y [mm]") and axes.get_title() == f"t = {float(linkage.ts[6]):.4g} s"
+    assert labels(plots.ghosts(motion, 3)) == labels(plots.path(motion, "coupler", "E")) == ("x [mm]", "y [mm]")
+
+
+def test_units_of_a_simulation(sol):
+    run = with_units(sol, length="mm", mass="kg", time="ms", angle="deg")
+    axes = plots.curves(run, ["guide", "O"], rates=(0,))
+    assert labels(axes) == ("time [ms]", "position")
+    np.testing.assert_allclose(drawn(axes, "O [deg]").get_ydata(), np.rad2deg(sol["O"].q), rtol=1e-14)
+    assert np.array_equal(drawn(axes, "guide [mm]").get_ydata(), sol["guide"].q)
+    axes = plots.curves(run, ["C23", "C23.force"])
+    assert axes.get_ylabel() == "value" and [x.get_label() for x in axes.lines[:2]] == ["C23 [mm]", "C23.force [kN]"]
+    for name, label in (
+        ("C23.friction", "C23.friction [kN]"),
+        ("C23.q1", "C23.q1"),
+        ("C23.sliding", "C23.sliding [mm/ms]"),
+    ):
+        assert plots.curves(run, name).get_ylabel() == label
+    assert plots.curves(run, "C23.gap", rates=(1,)).get_ylabel() == "velocity of C23.gap [mm/ms]"
+    wanted = ["gap $q_3$ [mm]", "force $F_n$ [kN]", "places $q_1$, $q_2$"]
+    three = plots.switching(run, "C23")
+    assert [axes.get_ylabel() for axes in three] == wanted and three[2].get_xlabel() == "time [ms]"
+    assert plots.contacts(run).get_xlabel() == "time [ms]"
+    # marks of events are where the curve is: the cam turns by -1/2
+    axes = plots.curves(run, "guide", against="O")
+    events = sol.events.list(sol.mech)
+    marks = [mark.get_xdata()[0] for mark in axes.lines[1:]]
+    np.testing.assert_allclose(marks, [-np.rad2deg(e.t / 2) for e in events], rtol=1e-12)
+
+
+def test_units_in_space_and_of_several_kinds(spatial):
+    motion = with_units(spatial, length="m")
+    axes = plots.mechanism(motion, 3)
+    assert (*labels(axes), axes.get_zlabel()) == ("x [m]", "y [m]", "z [m]")
+    axes = plots.curves(motion, ["P", "A"], rates=(1,))
+    assert axes.get_ylabel() == "velocity" and [x.get_label() for x in axes.lines] == ["P [m/s]", "A [rad/s]"]
+
+
+def test_units_of_cams(cam):
+    wanted = ["lift $s$ [mm]", "velocity $v$ [mm/rad]", "acceleration $a$ [mm/rad²]", "jerk $j$ [mm/rad³]"]
+    assert [axes.get_ylabel() for axes in plots.svaj(cam, units={"length": "mm"})] == wanted
+    at_speed = plots.svaj(cam, speed=3.0, units={"length": "mm"})
+    assert [axes.get_ylabel() for axes in at_speed][1:] == [
+        "velocity $v$ [mm/s]",
+        "acceleration $a$ [mm/s²]",
+        "jerk $j$ [mm/s³]",
+    ]
+    rocker = mbs.Cam(
+        mbs.Program([mbs.Rise("harmonic", pi, 0.2), mbs.Fall("harmonic", pi, 0.2)]),
+        mbs.Oscillating(mbs.Roller(10.0), pivot=80.0, arm=70.0),
+        30.0,
+    )
+    swings = plots.svaj(rocker, units={"angle": "deg"})[0]
+    assert swings.get_ylabel() == "lift $s$ [deg]"
+    assert swings.lines[0].get_ydata().max() == pytest.approx(np.rad2deg(0.2), rel=1e-12)
+    assert labels(plots.cam(cam, units={"length": "mm"})) == ("x [mm]", "y [mm]")
+    with pytest.raises(ValueError, match="`units` are those of"):
+        plots.svaj(cam, units={"force": "N"})
+
+
+def test_colors_are_those_of_the_viewer(linkage, sol):
+    page = _page("colors", {})
+    colors = json.loads(re.search("const COLORS = (.*);", page)[1])
+    told = {text.get_text(): text.get_color() for text in plots.mechanism(linkage, labels=True).texts}
+    assert [told[body] for body in linkage.mech.links[1:]] == colors["bodies"][:3]
+    (arrow,) = [c for c in plots.mechanism(sol, 0).collections if isinstance(c, Quiver)]
+    assert matplotlib.colors.to_hex(arrow.get_facecolor()[0]) == colors["force"].lower()
+    axes = plots.curves(sol, "guide")
+    for event in sol.events.list(sol.mech):
+        assert drawn_first(axes, event.kind).get_color() == colors["events"][event.kind]
+    assert set(colors["events"]) == {*mbs.EVENTS, "bifurcation"}
+    assert not re.search("#[0-9a-fA-F]{6}", (VIEWER / "colors.js").read_text(encoding="utf-8").replace("#ffffff", ""))
+
+
+def drawn_first(axes, label: str):
+    return next(line for line in axes.lines if line.get_label() == label)
+
+
+def test_figures_are_as_large_as_what_they_show(linkage, sol, cam):
+    beam = mbs.Mechanism([mbs.Body("beam", points={"E": (20.0, 0.5)})], [mbs.Revolute("O", "ground", "beam")])
+    over = plots.path(linkage, "coupler", "E", axes=plots.ghosts(linkage, 4))
+    for axes in (plots.mechanism(beam), plots.mechanism(sol, 9), plots.ghosts(linkage, 4), over, plots.cam(cam)):
+        figure = axes.figure
+        figure.draw_without_rendering()
+        empty = figure.get_size_inches() - figure.get_tightbbox().size
+        assert np.all(empty >= 0) and np.all(empty < 0.15)
+        assert max(axes.get_window_extent().size) / figure.dpi == pytest.approx(4.2, abs=0.1)
+    plain = plt.figure(figsize=(7.0, 2.0))  # not ours
+    plots.mechanism(beam, axes=plain.add_subplot())
+    assert plain.get_size_inches().tolist() == [7.0, 2.0]
+
+
+def test_saved_pictures(linkage, tmp_path):
+    axes = plots.curves(linkage, "D", rates=(0, 1))
+    size = axes[0].figure.get_size_inches().tolist()
+    first, again = (plots.save(axes, tmp_path / name, width="column").read_text("utf-8") for name in ("a.svg", "b.svg"))
+    assert first == again and 'width="252pt"' in first and ">angular velocity of D</text>" in first
+    pdf = plots.save(axes, tmp_path / "a.pdf", width=5.0, font="STIXGeneral").read_bytes()
+    assert b"/MediaBox [ 0 0 360 " in pdf and b"STIXGeneral" in pdf and b"/CIDFontType2" in pdf
+    assert b"/Type3" not in pdf and b"DejaVu" not in pdf
+    assert axes[0].figure.get_size_inches().tolist() == size
+    wide = plt.imread(plots.save(axes[0].figure, tmp_path / "a.png", width="page", dpi=50))
+    assert wide.shape[1] == int(7.16 * 50)
+    # without a width, margins are cut off: all sides have ink close by
+    one = plots.mechanism(linkage)
+    inked = np.any(plt.imread(plots.save(one, tmp_path / "m.png", dpi=100))[..., :3] < 0.9, 2)
+    rows, columns = np.flatnonzero(inked.any(1)), np.flatnonzero(inked.any(0))
+    for inked_at, n in ((rows, inked.shape[0]), (columns, inked.shape[1])):
+        assert inked_at[0] <= 4 and n - 1 - inked_at[-1] <= 4
+    # wider than its axes allow: the height follows
+    tall = plots.save(one, tmp_path / "m.svg", width=2.0).read_text("utf-8")
+    width, height = (float(re.search(f'{side}="([0-9.]+)pt"', tall)[1]) for side in ("width", "height"))
+    w, h = one.figure.get_size_inches()
+    assert width == 144.0 and height / 72 == pytest.approx(2.0 * h / w, abs=0.15)
+
+
+@pytest.mark.parametrize(
+    "wrong, message",
+    [
+        ({"width": "colum"}, "inches, or one of column, page, got 'colum'"),
+        ({"width": 0.0}, "got 0.0"),
+        ({"font": "STIXGenral"}, "unknown font 'STIXGenral'; did you mean 'STIXGeneral'"),
+    ],
+)
+def test_what_cannot_be_saved(wrong, message, tmp_path):
+    axes = plt.figure().add_subplot()
+    with pytest.raises(ValueError, match=message):
+        plots.save(axes, tmp_path / "a.svg", **wrong)
+    with pytest.raises(ValueError, match="axes or a figure can be saved, got str"):
+        plots.save("axes", tmp_path / "a.svg")
+    assert not list(tmp_path.iterdir())
 
 
 # -- axes and bad input ------------------------------------------------------------------------------------

@@ -8,17 +8,20 @@ import numpy as np
 from .._model.cam import Cam
 from .._model.profile.followers import FlatFace, Oscillating
 from .._model.profile.motion_laws import Program
-from .style import BLUE, GREEN, INK, ORANGE, RED, SOFT, canvas, legend, style
-from .symbols import line, pin, pivot
+from .._model.units import Units
+from .quantities import moved, shown
+from .style import BLUE, GREEN, INK, ORANGE, RED, SOFT, canvas, fit, legend, style
+from .symbols import frame, line, pin, pivot
 
 
-def svaj(of: Any, *, speed: Any = 1.0, axes: Any = None) -> Any:
+def svaj(of: Any, *, speed: Any = None, units: Any = None, axes: Any = None) -> Any:
     """Lift, velocity, acceleration and jerk of a follower over the cam angle.
 
     **Arguments:**
 
     - `of`: a [`mbsjax.Cam`][] or a [`mbsjax.Program`][].
     - `speed`: of the cam, in radians per unit of time; without, derivatives are per radian.
+    - `units`: of the numbers, an [`mbsjax.Units`][] or its words, for labels: `{"length": "mm"}`.
     - `axes`: four.
 
     **Returns:** the axes, an array of them.
@@ -28,23 +31,26 @@ def svaj(of: Any, *, speed: Any = 1.0, axes: Any = None) -> Any:
         >>> import jax.numpy as jnp, mbsjax as mbs
         >>> from mbsjax import plots
         >>> lift = mbs.Program([mbs.Rise("cycloidal", jnp.pi, 2.0), mbs.Fall("cycloidal", jnp.pi, 2.0)])
-        >>> axes = plots.svaj(lift)
-        >>> round(float(axes[0].lines[0].get_ydata().max()), 9)
-        2.0
+        >>> axes = plots.svaj(lift, units={"length": "mm"})
+        >>> round(float(axes[0].lines[0].get_ydata().max()), 9), axes[2].get_ylabel()
+        (2.0, 'acceleration $a$ [mm/rad²]')
     """
     if not isinstance(of, Cam | Program):
         raise ValueError(f"`svaj` shows a Cam or a Program, got {of!r}")
     program = of.program if isinstance(of, Cam) else of
     theta, starts = _angles(program), np.rad2deg(np.asarray(program.starts))
+    units = Units.of(units)
+    lift = moved(not (isinstance(of, Cam) and isinstance(of.follower, Oscillating))).kind
+    told = [""] * 4 if units is None else _per(units, lift, "rad" if speed is None else units.time)
     with style():
         drawn = canvas(axes, count=4, size=(5.2, 5.6))
-        found = program.svaj(theta, speed)
-        for axis, name, y, color in zip(drawn, found._fields, found, (BLUE, GREEN, RED, ORANGE)):
-            axis.plot(np.rad2deg(theta), np.asarray(y), color=color, zorder=3)
+        found = program.svaj(theta, 1.0 if speed is None else speed)
+        for axis, name, y, unit, color in zip(drawn, found._fields, found, told, (BLUE, GREEN, RED, ORANGE)):
+            axis.plot(np.rad2deg(theta), shown(units, lift) * np.asarray(y), color=color, zorder=3)
             axis.axhline(0.0, color=INK, lw=0.6, zorder=1)
             for start in starts[1:]:
                 axis.axvline(start, color=SOFT, lw=0.6, ls=":", zorder=1)
-            axis.set_ylabel(f"{name} ${name[0] if name != 'lift' else 's'}$")
+            axis.set_ylabel(f"{name} ${name[0] if name != 'lift' else 's'}$" + unit)
         _degrees(drawn[-1])
         drawn[0].figure.align_ylabels(list(drawn))
     return drawn
@@ -89,13 +95,14 @@ def pressure_angle(cam: Any, *, limit: Any = None, axes: Any = None) -> Any:
     return axes
 
 
-def cam(cam: Any, at: Any = 0.0, *, axes: Any = None) -> Any:
+def cam(cam: Any, at: Any = 0.0, *, units: Any = None, axes: Any = None) -> Any:
     """A cam: its profile, the pitch curve, the base circle, and the follower.
 
     **Arguments:**
 
     - `cam`: a [`mbsjax.Cam`][]. An undercut one is shown with its loops.
     - `at`: the cam angle, in radians, at which it is shown: the cam turned, the follower in its place.
+    - `units`: of the numbers, as in [`mbsjax.plots.svaj`][].
     - `axes`: of matplotlib.
 
     !!! Example
@@ -115,7 +122,7 @@ def cam(cam: Any, at: Any = 0.0, *, axes: Any = None) -> Any:
     rim = _turned(np.asarray(cam(theta).contact), at - theta)
     circle = np.linspace(0, 2 * np.pi, 181)
     with style():
-        axes = canvas(axes, size=(4.6, 3.8))[0]
+        axes = canvas(axes)[0]
         axes.fill(*rim.T, color=BLUE, alpha=0.15, lw=0, zorder=2)
         axes.plot(*rim.T, color=BLUE, lw=1.4, zorder=4, label="profile")
         if follower.tip.rounding() is not None and float(follower.tip.rounding()) > 0:
@@ -126,9 +133,9 @@ def cam(cam: Any, at: Any = 0.0, *, axes: Any = None) -> Any:
         contact = np.asarray(cam(at).contact)
         axes.plot(*contact, "o", color=RED, ms=4, zorder=6, label="contact")
         _follower(axes, cam, at, float(np.abs(rim).max()))
-        axes.set(xlabel="x", ylabel="y")
-        axes.set_aspect("equal", adjustable="box")
+        frame(axes, Units.of(units))
         legend(axes)
+        fit(axes)
     return axes
 
 
@@ -142,6 +149,12 @@ def _angles(program: Program) -> np.ndarray:
     starts = np.asarray(program.starts)
     ends = np.append(starts[1:], 2 * np.pi)
     return np.concatenate([np.linspace(a, b * (1 - 1e-13), 121) for a, b in zip(starts, ends)])
+
+
+def _per(units: Units, lift: str, per: str) -> list[str]:
+    """The units of a lift and of its three derivatives, as they stand behind their names."""
+    unit = units.label(lift)
+    return [f" [{unit}]", *(f" [{unit}/{per}{power}]" for power in ("", "²", "³"))]
 
 
 def _degrees(axes: Any) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._dynamics.inverse_dynamics import Efforts
 from .._programs.batch import single
+from .quantities import is_length, labeled, pushed
 from .style import COLORS, canvas, legend, plain, style
 
 
@@ -28,23 +29,27 @@ def efforts(what: Any, *, joints: Any = None, axes: Any = None) -> Any:
         ...                     gravity=(0.0, -10.0))
         >>> found = mbs.inverse_dynamics(arm, {"O": mbs.constant_speed(1.0)}, jnp.linspace(0.0, 1.0, 11))
         >>> above, below = plots.efforts(found)
-        >>> above.lines[0].get_label(), above.lines[0].get_ydata()[0].item(), below.get_ylabel()
-        ('O', 10.0, 'reactions')
+        >>> above.lines[0].get_label(), above.lines[0].get_ydata()[0].item(), above.get_ylabel(), below.get_ylabel()
+        ('O', 10.0, 'driving torque', 'reactions')
     """
     if not isinstance(what, Efforts):
         raise ValueError(f"this picture shows Efforts, of `inverse_dynamics`, got {type(what).__name__}")
     single(what, "a picture can be made")
     names = [joint.name for joint in what.mech.joints] if joints is None else list(joints)
     t = np.asarray(what.ts)
-    rows = [{name: what.effort(name) for name in what.names}]
+    units, kinds = what.mech.units, [pushed(bool(is_length(what.mech, name))) for name in what.names]
+    same = len(set(kinds)) == 1
+    says = [labeled(units, f"driving {kinds[0]}", kinds[0]) if same else "driving force or torque"]
+    says.append(labeled(units, "reactions", "force"))
+    rows = [{name if same else labeled(units, name, k): what.effort(name) for name, k in zip(what.names, kinds)}]
     rows.append({name: what.reaction(name).columns(name)[f"{name}.reaction"] for name in names})
     with style():
         drawn = canvas(axes, count=2, size=(6.0, 4.6))
-        for axis, lines, label in zip(drawn, rows, ("efforts of drivers", "reactions")):
+        for axis, lines, label in zip(drawn, rows, says):
             for i, (name, y) in enumerate(lines.items()):
                 axis.plot(t, np.asarray(y), color=COLORS[i % len(COLORS)], zorder=3, label=plain(name))
             axis.set(ylabel=label, xlim=(t[0], t[-1]))
             legend(axis)
-        drawn[-1].set_xlabel("time")
+        drawn[-1].set_xlabel(labeled(units, "time", "time"))
         drawn[0].figure.align_ylabels(list(drawn))
     return drawn

@@ -11,10 +11,11 @@ from .._kinematics.motion import Motion
 from .._kinematics.track import Configuration
 from .._model.joint.clearance import Clearance
 from .._model.mechanism import Mechanism
+from .._model.units import unit_label
 from .._programs.batch import single
 from .scene import placed, tangents
 from .sketch import Sketch, Touching, into
-from .style import INK, RED, canvas, legend, plain, style
+from .style import INK, RED, canvas, fit, legend, plain, style
 from .symbols import frame, point_along
 
 
@@ -48,15 +49,16 @@ def mechanism(what: Any, at: Any = 0, *, forces: bool = True, labels: bool = Fal
     sketch, row = Sketch(seen.mech, seen.q), at % len(seen.q)
     closed = touching(seen.source, row)
     with style():
-        axes = canvas(axes, space=sketch.dim == 3, size=sketch.figure)[0]
+        axes = canvas(axes, space=sketch.dim == 3)[0]
         sketch.bodies(axes, row)
         sketch.joints(axes, row)
         sketch.contacts(axes, closed, _largest(seen.source) if forces else None)
         if labels:
             sketch.labels(axes, row)
         if seen.t is not None and not axes.get_title():
-            axes.set_title(f"t = {seen.t[row]:.4g}")
-        frame(axes)
+            axes.set_title(f"t = {seen.t[row]:.4g} {unit_label(seen.mech.units, 'time')}".rstrip())
+        frame(axes, seen.mech.units)
+        fit(axes)
     return axes
 
 
@@ -92,7 +94,7 @@ def ghosts(
     full = int(np.linspace(0, len(seen.q) - 1, count).round()[strong])
     sketch = Sketch(seen.mech, seen.q[rows])
     with style():
-        axes = canvas(axes, space=sketch.dim == 3, size=sketch.figure)[0]
+        axes = canvas(axes, space=sketch.dim == 3)[0]
         for i, row in enumerate(rows):
             sketch.bodies(axes, i, 1.0 if row == full else 0.16 + 0.16 * i / max(len(rows) - 1, 1))
         sketch.joints(axes, int(np.flatnonzero(rows == full)[0]))
@@ -103,7 +105,8 @@ def ghosts(
                 axes.plot(*np.asarray(track.point)[on].T, ".", color=RED, ms=3, alpha=0.5, zorder=5)
         if labels:
             sketch.labels(axes, int(np.flatnonzero(rows == full)[0]))
-        frame(axes)
+        frame(axes, seen.mech.units)
+        fit(axes)
     return axes
 
 
@@ -138,7 +141,7 @@ def path(motion: Any, body: str, point: Any = None, *, targets: Any = None, axes
     if wanted is not None and (wanted.ndim != 2 or wanted.shape[1] != dim):
         raise ValueError(f"the targets of a path must be rows of {dim} numbers, got shape {wanted.shape}")
     with style():
-        axes = canvas(axes, space=dim == 3, size=(4.2, 3.6))[0]
+        axes = canvas(axes, space=dim == 3)[0]
         axes.plot(*places.T, color=RED, lw=1.3, zorder=4, label=f"path of {plain(name)}")
         axes.plot(*places[:1].T, "o", color=RED, mfc="white", ms=5, zorder=6, label="start")
         if way[-1] > 0:
@@ -148,8 +151,9 @@ def path(motion: Any, body: str, point: Any = None, *, targets: Any = None, axes
             axes.plot(*wanted.T, "s", color=INK, mfc="none", ls="none", mew=0.8, ms=4.5, zorder=6, label="targets")
             for i, place in enumerate(wanted, 1):
                 axes.text(*place, f" {i}", fontsize=7, color=INK, va="bottom", zorder=7)
-        frame(axes)
+        frame(axes, motion.mech.units)
         legend(axes)
+        fit(axes)
     return axes
 
 

@@ -1,6 +1,5 @@
 """Pictures of what is told of a motion by name: curves, contacts, switching functions, bands."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -11,8 +10,10 @@ from .._events.kinds import EVENTS
 from .._events.log import Event
 from .._kinematics.motion import Motion
 from .._model.mechanism import Mechanism
-from .._programs.names import unknown
+from .._model.units import Units
 from .mechanism import needs_motion
+from .quantities import labeled
+from .series import Series, at_events, read, read_one
 from .style import BLUE, COLORS, GREEN, INK, KINDS, ORANGE, PURPLE, RED, canvas, legend, mark_events, plain, style
 
 
@@ -38,7 +39,8 @@ def curves(
     - `events`: whether to mark the events: by lines, or against another coordinate by marks on the curves.
     - `axes`: as many as there are `rates`.
 
-    **Returns:** the axes; an array of them with several rates.
+    **Returns:** the axes; an array of them with several rates. Where the mechanism has units, they are told: of one
+    quantity on the axis, of several in the legend. Angles are in degrees where its units say so.
 
     !!! Example
 
@@ -48,33 +50,31 @@ def curves(
         >>> motion = mbs.kinematics(arm, {"O": mbs.constant_speed(2.0)}, jnp.linspace(0.0, 1.0, 11))
         >>> value, rate = plots.curves(motion, "O", rates=(0, 1))
         >>> value.lines[0].get_ydata()[-1].item(), rate.lines[0].get_ydata()[-1].item(), rate.get_ylabel()
-        (2.0, 2.0, 'rate of O')
+        (2.0, 2.0, 'angular velocity of O')
     """
     needs_motion(motion)
     names = [names] if isinstance(names, str) else list(names)
     if not names or not len(rates) or any(rate not in (0, 1, 2) for rate in rates):
         raise ValueError(f"`curves` needs names, and rates out of 0, 1 and 2, got {names} and {tuple(rates)}")
-    found = [[series for name in names for series in _read(motion, name, rate)] for rate in rates]
-    t = np.asarray(motion.ts)
-    x = t if against is None else _one(motion, against)
+    found = [[series for name in names for series in read(motion, name, rate)] for rate in rates]
+    units, t = motion.mech.units, np.asarray(motion.ts)
+    over = None if against is None else read_one(motion, against)
     happened = _happened(motion) if events else []
     with style():
         drawn = canvas(axes, count=len(rates), size=(6.0, 1.0 + 1.8 * len(rates)))
         for axis, rate, series in zip(drawn, rates, found):
-            for i, (name, y) in enumerate(series):
-                axis.plot(x, y, color=COLORS[i % len(COLORS)], zorder=3, label=plain(name))
-                if against is not None:
-                    at = _at_events(motion, against, 0, x), _at_events(motion, name, rate, y)
-                    _mark(axis, at, happened)
-            if against is None:
+            what, labels = _labels(units, series, rate)
+            for i, (one, label) in enumerate(zip(series, labels)):
+                axis.plot(t if over is None else over.y, one.y, color=COLORS[i % len(COLORS)], zorder=3, label=label)
+                if over is not None:
+                    _mark(axis, (at_events(motion, over, 0), at_events(motion, one, rate)), happened)
+            if over is None:
                 mark_events(axis, happened)
                 axis.set_xlim(t[0], t[-1])
-            what = ("value", "rate", "second rate")[rate]
-            one = plain(series[0][0])
-            axis.set_ylabel(what if len(series) > 1 else f"{what} of {one}" if rate else one)
+            axis.set_ylabel(what)
         if len(found[0]) > 1 or happened:
             legend(drawn[0])
-        drawn[-1].set_xlabel("time" if against is None else plain(against))
+        drawn[-1].set_xlabel(labeled(units, "time", "time") if over is None else _labels(units, [over], 0)[0])
         drawn[0].figure.align_ylabels(list(drawn))
     return drawn[0] if len(rates) == 1 else drawn
 
@@ -121,7 +121,7 @@ def contacts(motion: Any, *, axes: Any = None) -> Any:
                 axes.plot(event.t, names.index(event.contact) - 0.36, marker, color=color, ms=4.5, mew=0.9, zorder=5,
                           ls="none", label=event.kind)  # fmt: skip
         axes.set_yticks(range(len(names)), [plain(name) for name in names])
-        axes.set(xlabel="time", xlim=(start, end), ylim=(len(names) - 0.4, -0.8))
+        axes.set(xlabel=labeled(mech.units, "time", "time"), xlim=(start, end), ylim=(len(names) - 0.4, -0.8))
         axes.grid(False, axis="y")
         legend(axes)
     return axes
@@ -153,7 +153,7 @@ def switching(motion: Any, contact: str, *, axes: Any = None) -> Any:
     needs_motion(motion)
     motion.mech.contact(contact)  # complains
     track: Any = motion[contact]
-    t, on = np.asarray(motion.ts), np.asarray(track.active)
+    units, t, on = motion.mech.units, np.asarray(motion.ts), np.asarray(track.active)
     events = [event for event in _happened(motion) if event.contact == contact]
     pressed = isinstance(track, ContactForce)
     with style():
@@ -162,7 +162,7 @@ def switching(motion: Any, contact: str, *, axes: Any = None) -> Any:
         gap.plot(t, np.where(np.isfinite(track.gap), track.gap, np.nan), color=BLUE, zorder=3, label="gap")
         zero = {"impact", "closed", "released", "deleted"}
         _zeros(gap, [e for e in events if e.kind in zero])
-        gap.set_ylabel("gap $q_3$")
+        gap.set_ylabel(labeled(units, "gap $q_3$", "length"))
         if pressed:
             active = lambda y: np.where(on, y, np.nan)
             drawn[1].plot(t, np.asarray(track.force), color=RED, zorder=3.2, label="contact force")
@@ -171,7 +171,7 @@ def switching(motion: Any, contact: str, *, axes: Any = None) -> Any:
             if motion.mech.contact(contact).friction is not None:
                 drawn[1].plot(t, active(track.friction), color=PURPLE, lw=0.9, zorder=3, label="friction")
             _zeros(drawn[1], [e for e in events if e.kind == "released"])
-            drawn[1].set_ylabel("force $F_n$")
+            drawn[1].set_ylabel(labeled(units, "force $F_n$", "force"))
         for k, color in ((0, BLUE), (1, ORANGE)):
             q = np.asarray(track.q)[:, k]
             jumps = np.abs(np.diff(q, prepend=q[:1])) > 0.5  # round a closed profile, or over to other elements
@@ -186,7 +186,7 @@ def switching(motion: Any, contact: str, *, axes: Any = None) -> Any:
             legend(axis)
         for axis in drawn[1:]:  # the kinds of events are told once
             _without_events(axis)
-        places.set_xlabel("time")
+        places.set_xlabel(labeled(units, "time", "time"))
         places.figure.align_ylabels(list(drawn))
     return drawn
 
@@ -231,13 +231,13 @@ def bands(
     if any(not 0 < q < 0.5 for q in quantiles):
         raise ValueError(f"`quantiles` must lie between 0 and 0.5, got {tuple(quantiles)}")
     if many:
-        y = np.stack([_one(m, name, rate) for m in motions])
+        rows = list(motions)
     elif motions.q.ndim != 3:
         raise ValueError("`motions` must be many: made by `vmap`, or a sequence")
     else:
         rows = [jax.tree_util.tree_map(lambda x, i=i: x[i], motions) for i in range(len(motions.q))]
-        y = np.stack([_one(m, name, rate) for m in rows])
-    t = np.asarray(motions[0].ts if many else motions.ts[0])
+    every, units, t = [read_one(m, name, rate) for m in rows], rows[0].mech.units, np.asarray(rows[0].ts)
+    y = np.stack([series.y for series in every])
     with style():
         axes = canvas(axes, size=(5.4, 2.8))[0]
         axes.fill_between(t, np.nanmin(y, 0), np.nanmax(y, 0), color=BLUE, alpha=0.12, lw=0, label="least to largest")
@@ -245,73 +245,31 @@ def bands(
             low, high = np.nanquantile(y, [q, 1 - q], axis=0)
             text = f"{100 * q:g} to {100 - 100 * q:g} %"
             axes.fill_between(t, low, high, color=BLUE, alpha=min(0.2 + 0.15 * i, 0.8), lw=0, label=text)
-        middle = np.nanmedian(y, 0) if nominal is None else _one(nominal, name, rate)
+        middle = np.nanmedian(y, 0) if nominal is None else read_one(nominal, name, rate).y
         axes.plot(t, middle, color=INK, lw=1.1, label="median" if nominal is None else "nominal")
-        axes.set(xlabel="time", ylabel=("", "rate of ", "second rate of ")[rate] + plain(name), xlim=(t[0], t[-1]))
+        what, _ = _labels(units, every[:1], rate)
+        axes.set(xlabel=labeled(units, "time", "time"), ylabel=what, xlim=(t[0], t[-1]))
         legend(axes)
     return axes
 
 
-def _read(motion: Any, name: str, rate: Any) -> list[tuple[str, np.ndarray]]:
-    """What a name means, one row of numbers or several, each with its own name."""
-    mech: Mechanism = motion.mech
-    joints, gauges, contacts = ([x.name for x in members] for members in (mech.joints, mech.gauges, mech.contacts))
-    base, _, part = name.partition(".")
-    if base in contacts:
-        return [(name, _read_contact(motion, base, part or "gap", rate))]
-    if name not in (*mech.coordinates, *joints, *gauges):
-        known = [*mech.coordinates, *gauges, *contacts]
-        raise ValueError(unknown("coordinate, gauge or contact", name, known))
-    values = np.asarray(motion[name][rate])
-    if values.ndim == 1:
-        return [(name, values)]
-    parts: Sequence[Any] = mech.joint(name).pair.coordinates
-    parts = parts if len(parts) == values.shape[1] else range(values.shape[1])
-    return [(f"{name}.{p}", column) for p, column in zip(parts, values.T)]
-
-
-_PLACES, _FORCES = ("q1", "q2", "gap"), ("force", "static", "dynamic", "friction", "sliding")
-
-
-def _read_contact(motion: Any, name: str, part: str, rate: Any) -> np.ndarray:
-    track = motion[name]
-    pressed = isinstance(track, ContactForce)
-    if part not in (*_PLACES, *_FORCES):
-        raise ValueError(unknown(f"part of contact {name!r}", part, [*_PLACES, *_FORCES]))
-    if part in _FORCES and not pressed:
-        raise ValueError(f"a driven motion tells no {part} of contact {name!r}: simulate it")
-    if part in _FORCES and rate == 0:
-        y = np.asarray(getattr(track, part))
-        return y if part == "force" else np.where(np.asarray(track.active), y, np.nan)
-    if pressed and rate > 0 and (part, rate) != ("gap", 1):
-        raise ValueError(f"a simulation does not tell the {('', 'rate', 'second rate')[rate]} of '{name}.{part}'")
-    rows = np.asarray(track[rate])
-    y = rows if rows.ndim == 1 else rows[:, _PLACES.index(part)]
-    return np.where(np.isfinite(y), y, np.nan)
-
-
-def _one(motion: Any, name: str, rate: Any = 0) -> np.ndarray:
-    """What a name means, if that is one row of numbers."""
-    found = _read(motion, name, rate)
-    if len(found) != 1:
-        raise ValueError(f"{name!r} has several coordinates: name one of {', '.join(n for n, _ in found)}")
-    return found[0][1]
+def _labels(units: Units | None, series: list[Series], rate: Any) -> tuple[str, list[str]]:
+    """What stands at an axis, and what in its legend: units where they hold for all, else beside each name."""
+    names, kinds = [plain(one.name) for one in series], [one.quantity.kind for one in series]
+    if len({one.quantity for one in series}) == 1:
+        words = series[0].quantity.words
+        if len(series) == 1:
+            words = f"{words} of {names[0]}" if rate else names[0]
+        return labeled(units, words, kinds[0]), names
+    moves = rate > 0 or set(kinds) <= {"angle", "length"}
+    what = ("position", "velocity", "acceleration")[rate] if moves else "value"
+    return what, [labeled(units, name, kind) for name, kind in zip(names, kinds)]
 
 
 def _happened(motion: Any) -> list[Event]:
     if isinstance(motion, Solution):
         return motion.events.list(motion.mech, motion.triggers)
     return [] if motion.events is None else motion.events.list(motion.mech)
-
-
-def _at_events(motion: Any, name: str, rate: Any, y: np.ndarray) -> np.ndarray:
-    """The values at the events: of a coordinate as it was then, of others between the outputs."""
-    if motion.events is None:
-        return np.zeros(0)
-    n, mech = int(motion.events.count), motion.mech
-    if rate == 0 and name in mech.coordinates:
-        return np.asarray(motion.events.q)[:n, mech.stored(name)[0]]
-    return np.interp(np.asarray(motion.events.t)[:n], np.asarray(motion.ts), y)
 
 
 def _mark(axes: Any, at: tuple[np.ndarray, np.ndarray], events: list[Event]) -> None:

@@ -51,14 +51,6 @@ class Sketch:
         self.size = float((self.high - self.low).max()) or 1.0
         self.u = 0.02 * self.size  # half a symbol
 
-    @property
-    def figure(self) -> tuple[float, float]:
-        """The size of a figure that fits, in inches."""
-        if self.dim == 3:
-            return 4.4, 4.0
-        w, h = 4.6 * (self.high - self.low + 8 * self.u) / (self.size + 8 * self.u)
-        return max(float(w), 2.0) + 0.6, max(float(h), 1.2) + 0.5
-
     def _gauges(self) -> list[Any]:
         """Those that hold a value, and those of springs."""
         springs = [f.on for f in self.mech.forces if isinstance(f, Spring)]
@@ -273,7 +265,7 @@ class Sketch:
                 beside = -4.0 * self.u * np.eye(self.dim)[1] * (len(places) == 1)
                 if len(_hull(places)) == 2 and self.dim == 2:
                     along = here[-1] - here[0]
-                    beside = 1.6 * self.u * np.array([along[1], -along[0]]) / np.linalg.norm(along)
+                    beside = self.u * np.array([3.6 * along[1], -1.6 * along[0]]) / np.linalg.norm(along)  # wide words
                 label(axes, here.mean(0) + beside, shape.body, self.colors[shape.body])
 
 

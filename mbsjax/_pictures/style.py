@@ -1,6 +1,8 @@
-"""How pictures look: colors that the color-blind tell apart (Okabe and Ito), thin lines, axes to draw in."""
+"""How pictures look: colors that the color-blind tell apart (Okabe and Ito), thin lines, axes to draw in. The page that
+plays a motion has its colors from here."""
 
 import contextlib
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -9,23 +11,30 @@ import numpy as np
 
 INK, SOFT = "#222222", "#8a8a8a"
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
-COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, SOFT)  # red is kept for contacts
+COLORS = (BLUE, ORANGE, GREEN, PURPLE, SKY, SOFT)  # of bodies, in turn; red is kept for contacts
 
 # color, line and marker of each of mbsjax.EVENTS
 KINDS = {
     "closed": (GREEN, "-", "o"),
     "transition": (SOFT, ":", "|"),
-    "shifted": (SOFT, "-.", "D"),
+    "shifted": ("#7A57C9", "-.", "D"),
     "released": (BLUE, "--", "^"),
     "deleted": (PURPLE, "--", "s"),
-    "jammed": (INK, "-", "X"),
+    "jammed": ("#8F0F1C", "-", "X"),
     "impact": (RED, "-", "v"),
     "switched": (SKY, "-.", "P"),
     "triggered": (ORANGE, "-.", "*"),
     "sticks": (INK, ":", "s"),
-    "slips": (ORANGE, ":", ">"),
-    "reverses": (ORANGE, "--", "d"),
+    "slips": ("#B37400", ":", ">"),
+    "reverses": ("#8C5A3C", "--", "d"),
 }
+PAGE = {
+    "bodies": COLORS,
+    "events": {kind: color for kind, (color, *_) in KINDS.items()} | {"bifurcation": "#B1339B"},
+    "force": RED,
+    "ink": INK,
+    "soft": SOFT,
+}  # the colors of the page, where it is light
 
 _STYLE = {
     "font.size": 8,
@@ -66,7 +75,10 @@ def style() -> Iterator[None]:
         yield
 
 
-def canvas(axes: Any, *, count: int = 1, space: bool = False, size: tuple[float, float] = (5.0, 3.2)) -> Any:
+_MADE: weakref.WeakSet[Any] = weakref.WeakSet()  # figures of ours, whose size may follow what is drawn
+
+
+def canvas(axes: Any, *, count: int = 1, space: bool = False, size: tuple[float, float] = (5.0, 5.0)) -> Any:
     """The axes given, or those of a new figure, one below the other: an array of them."""
     if axes is None:
         import matplotlib.pyplot as plt
@@ -75,6 +87,7 @@ def canvas(axes: Any, *, count: int = 1, space: bool = False, size: tuple[float,
         made = plt.subplots(
             count, 1, figsize=size, sharex=count > 1, squeeze=False, layout="constrained", subplot_kw=kind
         )
+        _MADE.add(made[0])
         return made[1][:, 0]
     given = np.atleast_1d(np.asarray(axes, dtype=object)).reshape(-1)
     if len(given) != count:
@@ -96,6 +109,21 @@ def legend(axes: Any) -> None:
         axes.legend(once.values(), once, loc="upper right")
     elif once:
         axes.legend(once.values(), once, loc="upper left", bbox_to_anchor=(1.0, 1.02), borderaxespad=0.4)
+
+
+def fit(axes: Any, longest: float = 4.2) -> None:
+    """Makes a figure of ours as large as what is drawn in it: axes with equal scales whose longer side, or in space
+    both, is so long in inches, and what stands around them."""
+    figure = axes.figure
+    if figure not in _MADE:
+        return
+    figure.draw_without_rendering()
+    around = figure.get_tightbbox().size - axes.get_window_extent().size / figure.dpi
+    width, height = 1.0, 1.0
+    if axes.name != "3d":
+        width, height = np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())
+    box = longest * np.array([width, height]) / max(width, height)
+    figure.set_size_inches(*(box + around + 0.08))
 
 
 def mark_events(axes: Any, events: Iterable[Any]) -> None:

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from .._model.units import Units
+from .quantities import labeled
 from .style import INK, RED, plain
 
 
@@ -98,9 +100,10 @@ def point_along(axes: Any, a: np.ndarray, b: np.ndarray) -> None:
     axes.annotate("", tuple(b), tuple(a), arrowprops=head, zorder=5)
 
 
-def frame(axes: Any) -> None:
+def frame(axes: Any, units: Units | None) -> None:
     """Equal scales and names of the axes; in space, no box that is too thin to read."""
-    axes.set(xlabel="x", ylabel="y")
+    x, y, z = (labeled(units, name, "length") for name in "xyz")
+    axes.set(xlabel=x, ylabel=y)
     if axes.name != "3d":
         axes.autoscale_view()
         axes.set_aspect("equal", adjustable="box")
@@ -108,7 +111,7 @@ def frame(axes: Any) -> None:
     limits = np.array([axes.get_xlim3d(), axes.get_ylim3d(), axes.get_zlim3d()])
     half = np.maximum(np.ptp(limits, axis=1), 0.4 * np.ptp(limits, axis=1).max()) / 2
     low, high = limits.mean(1) - half, limits.mean(1) + half
-    axes.set(zlabel="z", **{f"{name}lim": pair for name, *pair in zip("xyz", low, high)})
+    axes.set(zlabel=z, **{f"{name}lim": pair for name, *pair in zip("xyz", low, high)})
     axes.set_aspect("equal", adjustable="box")
     for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
         axis.get_major_locator().set_params(nbins=4)

@@ -13,6 +13,7 @@ from ..._model.force.spring import Actuator, Spring
 from ..._model.gauge import AbstractGauge
 from ..._model.mechanism import Mechanism
 from ..._programs.trees import once
+from ..quantities import lengths
 
 
 class Actor(NamedTuple):
@@ -38,14 +39,13 @@ class Actor(NamedTuple):
 def actors(mech: Mechanism) -> list[Actor]:
     """The forces of a mechanism that act along something."""
     gauges = {gauge.name: gauge for gauge in mech.gauges}
-    lengths = dict(zip(mech.coordinates, (length for joint in mech.joints for length in joint.pair.lengths)))
-    found = []
+    along_length, found = lengths(mech), []
     for force in mech.forces:
         if isinstance(force, Spring | Actuator):
             on = gauges.get(force.on, force.on) if isinstance(force.on, str) else force.on
             along = on if isinstance(on, str) else None
             gauge = None if isinstance(on, str) else on
-            turns = not lengths[along] if along is not None else gauge is not None and gauge.dimension == 0
+            turns = not along_length[along] if along is not None else gauge is not None and gauge.dimension == 0
             found.append(Actor(force.name, force, gauge, along, turns))
     return found
 

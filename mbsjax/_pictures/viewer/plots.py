@@ -7,13 +7,15 @@ import numpy as np
 
 from ..._dynamics.solution import Solution
 from ..._model.mechanism import Mechanism
+from ..._model.units import unit_label
 from ..._programs.names import unknown
+from ..quantities import PARTS, lengths, moved, pushed, quantity, shown
 from .forces import actors
 from .keyframes import Keyframes, reached
 from .packing import packed
 
 
-_RATES = {"q": ("angle", "travel", "position"), "v": ("velocity",) * 3, "a": ("acceleration",) * 3}
+_RATES = {"q": 0, "v": 1, "a": 2}
 _OVER = " over "
 
 
@@ -100,27 +102,21 @@ def _asked(frames: Keyframes, known: list[Signal], name: str) -> list[tuple[Sign
 
 
 def _packed(first: Keyframes, others: list[Keyframes], signal: Signal) -> dict:
-    shown = 1.0 if first.mech.units is None else first.mech.units.shown(signal.dimension)
-    y = shown * signal.rows(first)
-    before = None if signal.before is None else shown * signal.before(first)
+    units = first.mech.units
+    scale = shown(units, signal.dimension)
+    y = scale * signal.rows(first)
+    before = None if signal.before is None else scale * signal.before(first)
     lines = [
         {
             "label": column,
             "y": packed(y[:, i]),
-            "band": _band(first.t, y[:, i], others, signal, i, shown),
+            "band": _band(first.t, y[:, i], others, signal, i, scale),
             "before": None if before is None else packed(before[:, i]),
         }
         for i, column in enumerate(signal.columns)
     ]
     told = {"key": signal.key, "of": signal.of, "label": signal.label, "quantity": signal.quantity}
-    return told | {"unit": unit(first.mech, signal.dimension), "lines": lines, "jumps": signal.jumps, "over": None}
-
-
-def unit(mech: Mechanism, dimension: str) -> str:
-    """The unit of a quantity; without units of the mechanism, that of angles only."""
-    if mech.units is None:
-        return "rad" if dimension == "angle" else ""
-    return mech.units.label(dimension)
+    return told | {"unit": unit_label(units, signal.dimension), "lines": lines, "jumps": signal.jumps, "over": None}
 
 
 def _track(name: str, field: str) -> Callable[[Keyframes, int], np.ndarray]:
@@ -140,21 +136,19 @@ def _coordinates(frames: Keyframes) -> list[Signal]:
                 if slot is not None:
                     columns[slot] = coordinate
             found.append(Signal(joint.name, joint.name, what, "number", columns, _track(joint.name, "q")))
-        for slot, length, (freedom, name) in zip(pair.slots, pair.lengths, names):
+        for slot, (freedom, name) in zip(pair.slots, names):
             if slot is not None:
-                found += _rates(name, 1 if length else 0, freedom)
+                found += _rates(mech, name, freedom)
     return found
 
 
-def _rates(name: str, dimension: int, freedom: int | None = None) -> list[Signal]:
-    """The position, velocity and acceleration of a scalar: of an angle (0) or of a length."""
+def _rates(mech: Mechanism, name: str, freedom: int | None = None) -> list[Signal]:
+    """The position, velocity and acceleration of a coordinate or gauge."""
     signals = []
-    for rate, words in _RATES.items():
-        word = words[min(dimension, 1)]
-        kind = ("length" if dimension else "angle") if rate == "q" else word if dimension else f"angular {word}"
-        before = None if rate != "v" or freedom is None else lambda frames, j=freedom: _before(frames, j)
-        word = kind if "angular" in kind else word
-        signals.append(Signal(f"{name}.{rate}", name, word, kind, [""], _track(name, rate), rate == "a", before))
+    for field, rate in _RATES.items():
+        before = None if rate != 1 or freedom is None else lambda frames, j=freedom: _before(frames, j)
+        told = quantity(mech, name, rate)
+        signals.append(Signal(f"{name}.{field}", name, *told, [""], _track(name, field), rate == 2, before))
     return signals
 
 
@@ -165,7 +159,7 @@ def _before(frames: Keyframes, freedom: int) -> np.ndarray:
 
 
 def _gauges(mech: Mechanism) -> list[Signal]:
-    return [signal for gauge in mech.gauges for signal in _rates(gauge.name, gauge.dimension)]
+    return [signal for gauge in mech.gauges for signal in _rates(mech, gauge.name)]
 
 
 def _points(mech: Mechanism) -> list[Signal]:
@@ -173,22 +167,22 @@ def _points(mech: Mechanism) -> list[Signal]:
     for body in mech.bodies:
         for point in body.points:
             name = f"{body.name}.{point}"
-            for rate, kind in (("q", "length"), ("v", "velocity"), ("a", "acceleration")):
-                columns = list("xy" if mech.planar else "xyz")
-                read = _track(name, rate)
-                found.append(Signal(f"{name}.{rate}", name, _RATES[rate][2], kind, columns, read, rate == "a"))
+            for field, rate in _RATES.items():
+                columns, read = list("xy" if mech.planar else "xyz"), _track(name, field)
+                words, kind = moved(True, rate) if rate else ("position", "length")
+                found.append(Signal(f"{name}.{field}", name, words, kind, columns, read, rate == 2))
     return found
 
 
 def _contacts(frames: Keyframes) -> list[Signal]:
     found = []
     for contact in frames.mech.contacts:
-        fields = {"gap": "length"}
+        fields = ["gap"]
         if isinstance(frames.motions[0], Solution):
-            fields |= {"force": "force"} if contact.friction is None else {"force": "force", "friction": "force"}
-        for field, dimension in fields.items():
+            fields += ["force"] if contact.friction is None else ["force", "friction"]
+        for field in fields:
             read, key = _track(contact.name, field), f"{contact.name}.{field}"
-            found.append(Signal(key, contact.name, field, dimension, [""], read, field != "gap"))
+            found.append(Signal(key, contact.name, *PARTS[field], [""], read, field != "gap"))
     return found
 
 
@@ -197,14 +191,15 @@ def _dynamics(frames: Keyframes) -> list[Signal]:
     mech, found = frames.mech, []
     for i, actor in enumerate(actors(mech)):
         read = lambda frames, k, i=i: frames.pushes(k)[:, i]
-        kind = "torque" if actor.turns else "force"
+        kind = pushed(not actor.turns)
         found.append(Signal(f"{actor.name}.force", actor.name, kind, kind, [""], read))
     run = frames.motions[0]
     if not isinstance(run, Solution):
         return found
-    lengths = [length for joint in mech.joints for length in joint.pair.lengths]
+    along = list(lengths(mech).items())
     for i, column in enumerate(run.plant.problem.columns):
-        kind, name = "force" if lengths[column] else "torque", mech.coordinates[column]
+        name, length = along[column]
+        kind = pushed(length)
         read = lambda frames, k, i=i: None if k else np.asarray(frames.motions[0].drive)[:, i]
         found.append(Signal(f"{name}.drive", name, f"driving {kind}", kind, [""], read))
     return [*found, Signal("energy", "energy", "energy", "energy", ["kinetic", "potential", "total"], _energies)]
@@ -226,14 +221,14 @@ def _columns(rows: Any) -> np.ndarray:
     return np.asarray(rows).reshape(len(rows), -1)
 
 
-def _band(t: np.ndarray, y: np.ndarray, others: list[Keyframes], signal: Signal, i: int, shown: float) -> list | None:
+def _band(t: np.ndarray, y: np.ndarray, others: list[Keyframes], signal: Signal, i: int, scale: float) -> list | None:
     """The least and the largest of all variants."""
     if not others:
         return None
     every = [y]
     for other in others:
         ts, there = np.asarray(other.motions[0].ts), reached(other.motions[0])
-        its = shown * _columns(signal.read(other, 0))[there, i]
+        its = scale * _columns(signal.read(other, 0))[there, i]
         every.append(np.interp(t, ts[there], its, left=np.nan, right=np.nan))
     rows = np.stack(every)
     there = np.isfinite(rows)

@@ -17,17 +17,19 @@ from ..._dynamics.solution import Solution
 from ..._events.results import RESULTS
 from ..._kinematics.motion import Motion
 from ..._model.mechanism import Mechanism
+from ..._model.units import unit_label
 from ..._programs.custom_types import ByName, Laws
 from ..._programs.precision import is_concrete
 from ...frames import quaternion_matrix
 from ..scene import tangents
+from ..style import PAGE
 from .bodies import bodies, variant_bodies
 from .events import events
 from .joints import drivers, joints, ties
 from .keyframes import Keyframes, Still, keyframes, reached, still
 from .meshes import looks_of
 from .packing import packed
-from .plots import panels, unit
+from .plots import panels
 
 
 # The scripts that show a lane, in the order in which they stand in the page, all within one function: what one of them
@@ -192,8 +194,8 @@ def _content(frames: Keyframes, others: list[Keyframes], asked: list[str] | None
         "kind": "mechanism" if rests else "simulation" if isinstance(what, Solution) else "motion",
         "planar": mech.planar,
         "t": packed(frames.t, np.float64),
-        "time_unit": unit(mech, "time"),
-        "impulse_unit": unit(mech, "impulse"),
+        "time_unit": unit_label(mech.units, "time"),
+        "impulse_unit": unit_label(mech.units, "impulse"),
         "events": events(frames),
         "outputs": len(what.ts),
         "until": float(what.ts[-1]),
@@ -273,6 +275,7 @@ def _page(title: str, content: dict) -> str:
     for character in "<>&\u2028\u2029":  # nothing in it can end the script, or begin another
         data = data.replace(character, f"\\u{ord(character):04x}")
     lane = "\n".join(read(f"{name}.js") for name in _SCRIPTS)
-    script = f"{read('data.js')}const open = (data, was) => {{\n{lane}}};\n{read('lanes.js')}"
+    colors = f"const COLORS = {json.dumps(PAGE)};\n"
+    script = f"{read('data.js')}{colors}const open = (data, was) => {{\n{lane}}};\n{read('lanes.js')}"
     filling = {"TITLE": html.escape(title), "STYLE": read("style.css").strip(), "DATA": data, "SCRIPT": script.strip()}
     return re.sub("{{(TITLE|STYLE|DATA|SCRIPT)}}", lambda found: filling[found[1]], read("index.html"))
