@@ -76,8 +76,8 @@ def cam_design() -> Iterator[tuple[str, object]]:
         [mbs.Rise("cycloidal", quarter, 20.0), mbs.Dwell(quarter), mbs.Fall("mod_sine", 2 * quarter, 20.0)]
     )
     cam = mbs.Cam(lift, mbs.Translating(mbs.Roller(10.0)), 25.0)
-    yield "cam", plots.cam(cam, 0.7)
-    yield "cam_svaj", plots.svaj(cam)
+    yield "cam", plots.cam(cam, 0.7, units={"length": "mm"})
+    yield "cam_svaj", plots.svaj(cam, units={"length": "mm"})
     yield "cam_pressure_angle", plots.pressure_angle(cam)
 
 
@@ -128,13 +128,11 @@ def main(names: list[str]) -> int:
     makers = {make.__name__: make for make in (linkage, weak_spring, geneva, cam_design, spatial, answers)}
     if set(names) - set(makers):
         raise SystemExit(f"there are {', '.join(makers)}")
-    with matplotlib.rc_context({"svg.hashsalt": "mbsjax"}):  # the same picture is the same file
-        for maker in names or makers:
-            for name, axes in makers[maker]():
-                figure = np.ravel(axes)[0].figure
-                figure.savefig(FOLDER / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
-                plt.close(figure)
-                print(f"{time.perf_counter() - start:7.1f} s  {FOLDER.name}/{name}.svg", flush=True)
+    for maker in names or makers:
+        for name, axes in makers[maker]():
+            plots.save(axes, FOLDER / f"{name}.svg")
+            plt.close("all")
+            print(f"{time.perf_counter() - start:7.1f} s  {FOLDER.name}/{name}.svg", flush=True)
     return 0
 
 

@@ -127,7 +127,7 @@ def pictures(folder: pathlib.Path, motion: mbs.Motion, sol: mbs.Solution) -> lis
     }
     paths = [folder / f"{name}.png" for name in drawn]
     for path, axes in zip(paths, drawn.values()):
-        axes.figure.savefig(path, dpi=150)
+        plots.save(axes, path)
     return paths
 
 

@@ -114,10 +114,11 @@ def test_info_and_check(folder):
 
 
 def test_kinematics(folder):
-    text = run("kinematics", "four_bar.toml", "-o", "out", cwd=folder)
+    text = run("kinematics", "four_bar.toml", "-o", "out", "--pictures", "pdf", cwd=folder)
     assert "largest residual" in text
     written = {f.name for f in (folder / "out").iterdir()}
-    assert written == {"results.csv", "view.html", "ghosts.png"}
+    assert written == {"results.csv", "view.html", "ghosts.pdf"}
+    assert (folder / "out" / "ghosts.pdf").read_bytes().startswith(b"%PDF")
     with open(folder / "out" / "results.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     motion = mbs.load(folder / "four_bar.toml").kinematics()

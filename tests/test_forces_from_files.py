@@ -211,7 +211,7 @@ def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
     rows = dict(line.split(",") for line in (tmp_path / "lever_equilibrium/results.csv").read_text().splitlines()[1:])
     angle, held, *_ = at_rest(12.0, 0.2)
     np.testing.assert_allclose([float(rows["O.q"]), float(rows["O.fy"])], [angle, held], rtol=1e-12)
-    done = CliRunner().invoke(main, ["--no-cache", "inverse", "engine.toml"])
+    done = CliRunner().invoke(main, ["--no-cache", "inverse", "engine.toml", "--pictures", "svg"])
     assert done.exit_code == 0, done.output
     table = np.genfromtxt(tmp_path / "engine_inverse/results.csv", delimiter=",", names=True, deletechars="")
     torque = moving(0.05, 0.8)[0]
@@ -219,7 +219,9 @@ def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
     k = int(np.argmax(np.abs(torque)))
     line = next(line.split() for line in done.output.splitlines() if line.startswith("A.effort"))
     np.testing.assert_allclose([float(line[1]), float(line[2])], [torque[k], k / 60], rtol=1e-6)
-    assert {p.name for p in (tmp_path / "engine_inverse").iterdir()} >= {"efforts.png", "ghosts.png", "view.html"}
+    names = {"results.csv", "efforts.svg", "ghosts.svg", "view.html"}
+    assert {p.name for p in (tmp_path / "engine_inverse").iterdir()} == names
+    assert ">driving torque</text>" in (tmp_path / "engine_inverse/efforts.svg").read_text(encoding="utf-8")
 
 
 INCLINE = """

@@ -17,8 +17,14 @@ FORMAT = click.option(
     "--format", "kind", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True, help="Of the table."
 )
 
+PICTURES = click.option(
+    "--pictures", type=click.Choice(["png", "svg", "pdf"]), default="png", show_default=True, help="As which files."
+)
 
-def analyze(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str, of: str) -> None:
+
+def analyze(
+    file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str, pictures: str, of: str
+) -> None:
     """Runs one analysis of a model file, and writes its results; what the commands `kinematics` and `simulate` do."""
     model = load_model(file, changes)
     results_folder(output, file, of, overwrite)
@@ -27,7 +33,7 @@ def analyze(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, ki
     OUT.print(run, markup=False)
     table = run.to_csv(folder / "results.csv") if kind == "csv" else run.to_parquet(folder / "results.parquet")
     with working("pictures"):
-        written = [table, *pictures(run, folder), page_of(model, run).save(folder / "view.html")]
+        written = [table, *draw(run, folder, pictures), page_of(model, run).save(folder / "view.html")]
     wrote(*written)
     if of == model.analysis:
         measures(model, run)
@@ -67,11 +73,12 @@ def page_of(model: "Model", run: Any, **options: Any) -> Any:
     return view(run, title=model.title, **options)
 
 
-def pictures(run: Any, folder: pathlib.Path, names: tuple[str, ...] = ("ghosts", "contacts")) -> list[pathlib.Path]:
+def draw(
+    run: Any, folder: pathlib.Path, kind: str, names: tuple[str, ...] = ("ghosts", "contacts")
+) -> list[pathlib.Path]:
     """Pictures of a run, by the functions of `mbsjax.plots`; nothing where matplotlib is missing."""
     try:
         import matplotlib
-        import numpy as np
     except ImportError:
         return []
     matplotlib.use("Agg")
@@ -81,7 +88,5 @@ def pictures(run: Any, folder: pathlib.Path, names: tuple[str, ...] = ("ghosts",
     for name in names:
         if name == "contacts" and not run.mech.contacts:
             continue
-        figure = np.ravel(getattr(plots, name)(run))[0].figure
-        figure.savefig(folder / f"{name}.png", dpi=150)
-        found.append(folder / f"{name}.png")
+        found.append(plots.save(getattr(plots, name)(run), folder / f"{name}.{kind}"))
     return found

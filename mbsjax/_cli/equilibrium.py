@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .analysis import measures, pictures, run_analysis
+from .analysis import PICTURES, draw, measures, run_analysis
 from .console import OUT, computes, show, working, wrote
 from .load import load_model
 from .options import changes_option, file_argument, output_options, results_folder
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 @file_argument
 @changes_option
 @output_options
+@PICTURES
 @computes
-def equilibrium(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool) -> None:
+def equilibrium(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, pictures: str) -> None:
     """Where a mechanism rests under its forces, and what its joints, contacts and springs carry there.
 
     \b
@@ -40,7 +41,7 @@ def equilibrium(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool
     _friction(model, rest)
     path = folder / "results.csv"
     path.write_text(table.to_csv(), encoding="utf-8")
-    wrote(path, *pictures(rest, folder, ("mechanism",)))
+    wrote(path, *draw(rest, folder, pictures, ("mechanism",)))
     if model.analysis == "equilibrium":
         measures(model, rest)
     if problem:

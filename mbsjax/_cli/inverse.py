@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from .analysis import FORMAT, measures, page_of, pictures, run_analysis
+from .analysis import FORMAT, PICTURES, draw, measures, page_of, run_analysis
 from .console import computes, show, working, wrote
 from .load import load_model
 from .options import changes_option, file_argument, output_options, results_folder
@@ -16,8 +16,9 @@ from .options import changes_option, file_argument, output_options, results_fold
 @changes_option
 @output_options
 @FORMAT
+@PICTURES
 @computes
-def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str) -> None:
+def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str, pictures: str) -> None:
     """What drivers have to do: their torques, and all reactions, for a driven motion.
 
     \b
@@ -34,7 +35,7 @@ def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, ki
     show(_peaks(columns))
     with working("pictures"):
         page = page_of(model, efforts.motion).save(folder / "view.html")
-        wrote(table, *pictures(efforts.motion, folder), *pictures(efforts, folder, ("efforts",)), page)
+        wrote(table, *draw(efforts.motion, folder, pictures), *draw(efforts, folder, pictures, ("efforts",)), page)
     if model.analysis == "inverse":
         measures(model, efforts)
     if problem:

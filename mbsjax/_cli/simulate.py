@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from .analysis import FORMAT, analyze
+from .analysis import FORMAT, PICTURES, analyze
 from .console import computes
 from .options import changes_option, file_argument, output_options
 
@@ -15,12 +15,13 @@ from .options import changes_option, file_argument, output_options
 @changes_option
 @output_options
 @FORMAT
+@PICTURES
 @computes
-def simulate(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str) -> None:
+def simulate(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str, pictures: str) -> None:
     """How a mechanism moves under its forces, with its contacts and impacts.
 
     \b
     Example:
       mbsjax simulate cam_roller.toml --set stiffness=1.5
     """
-    analyze(file, changes, output, overwrite, kind, "simulate")
+    analyze(file, changes, output, overwrite, kind, pictures, "simulate")

@@ -51,8 +51,9 @@ def synthesize(
         import matplotlib
 
         matplotlib.use("Agg")
-        found.plot_history().figure.savefig(folder / "history.png", dpi=150)
-        wrote(folder / "history.png")
+        from ..plots import save
+
+        wrote(save(found.plot_history(), folder / "history.png"))
     if "interrupted" in found.ended or sum(found.ended.values()) < options.get("starts", 1):
         raise KeyboardInterrupt
     if not found.best.met:
