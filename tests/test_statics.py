@@ -243,3 +243,18 @@ def test_steady_states_of_driven_mechanisms():
     )
     with pytest.raises(ValueError, match="no steady state: a driver moves a loop or a gauge"):
         mbs.equilibrium(lift, drive={"height": mbs.constant_speed(1.0)})
+
+
+def test_a_force_that_acts_while_something_moves_outwards_does_not_act_at_rest():
+    """A weight of 20 on a spring of stiffness 50 rests at -0.4; the gas that pushes it back while it goes up, not."""
+    weight = mbs.Mechanism(
+        [mbs.Body("piston", mass=2.0)],
+        [mbs.Prismatic("y", "ground", "piston", axis=(0.0, 1.0))],
+        forces=[
+            mbs.Spring("y", stiffness=50.0),
+            mbs.Actuator("y", lambda x, v, t, on: jnp.where(on[0], -30.0, 0.0), switches=[lambda x, v, t: v]),
+        ],
+        gravity=(0.0, -10.0),
+    )
+    rest = mbs.equilibrium(weight)
+    np.testing.assert_allclose(rest["y"], -0.4, rtol=1e-12)

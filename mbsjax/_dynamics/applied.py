@@ -60,7 +60,7 @@ def sided(plant: Plant, frame: Frame, t: Array, v: Array, mode: Mode) -> Mode:
     """The mode with the sides of all switches as they are at an instant."""
     if not mode.signs.shape[0]:
         return mode
-    return mode._replace(signs=jnp.where(plant.switches(t, frame.q, v, frame) >= 0, 1.0, -1.0))
+    return mode.sided(plant.switches(t, frame.q, v, frame))
 
 
 def driver_names(mech: Mechanism, problem: Problem) -> tuple[str, ...]:

@@ -201,8 +201,7 @@ def _held(plant: Plant, active: tuple[bool, ...], q: Array, t: Array) -> tuple[A
     mode = first_mode(plant, active, q)
     if mode.signs.shape[0]:
         frame = plant.frame(q, t, mode)
-        sides = jnp.where(plant.switches(t, frame.q, jnp.zeros(len(plant.names[0])), frame) >= 0, 1.0, -1.0)
-        mode = mode._replace(signs=sides)
+        mode = mode.sided(plant.switches(t, frame.q, jnp.zeros(len(plant.names[0])), frame))
     mode = frozen(mode)
     statics = _statics(plant, q, t, mode)
     m = statics.balance.shape[1] - r

@@ -77,8 +77,7 @@ def _linear(plant: Plant, Z: Array, state0: State, mode: Mode) -> tuple[Array, A
     spread = lambda y: plant.spread(y * plant.columns, jnp.zeros(nd))
     if mode.signs.shape[0]:
         frame = plant.frame(state0.q, t, mode)
-        sides = jnp.where(plant.switches(t, frame.q, state0.v, frame) >= 0, 1.0, -1.0)
-        mode = mode._replace(signs=sides)
+        mode = mode.sided(plant.switches(t, frame.q, state0.v, frame))
 
     def accelerations(x: Array) -> Array:
         q = plant.problem.system.retract(state0.q, spread(Z @ x[:n]))

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from .._events.places import Places
@@ -16,3 +17,13 @@ class Mode(NamedTuple):
     approach: Float[Array, "c *lanes"]  # the speed at which each contact closed
     signs: Float[Array, "n *lanes"]  # of the switches: of the forces, then of the triggers
     slide: Float[Array, "r *lanes"]  # 1 or -1; 0 where they stick
+
+    def sided(self, switches: Float[Array, "n *lanes"]) -> "Mode":
+        """The mode with its switches on the sides that these values are on. What is zero is not positive: a force that
+        acts while something moves does not act at rest."""
+        return self._replace(signs=signs_of(switches))
+
+
+def signs_of(switches: Float[Array, "*n"]) -> Float[Array, "*n"]:
+    """On which side of zero each switch is."""
+    return jnp.where(switches > 0, 1.0, -1.0)

@@ -13,7 +13,7 @@ from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import SE2
 from .._programs.trees import frozen, once
 from .instant import Frame
-from .mode import Mode
+from .mode import Mode, signs_of
 from .plant import Plant
 from .reset import decide_friction
 from .state import OFF, State, first_mode
@@ -59,8 +59,7 @@ def start(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> S
         none = jnp.zeros(plant.friction.count)
         plant_, t_, v_, frame_ = frozen((plant, t, v, frame))
         if mode.signs.shape[0]:  # what sticks depends on which forces act
-            sides = jnp.where(plant_.switches(t_, frame_.q, v_, frame_) >= 0, 1.0, -1.0)
-            mode = mode._replace(signs=sides)
+            mode = mode.sided(plant_.switches(t_, frame_.q, v_, frame_))
         still = mode._replace(slide=none)
         slide = decide_friction(plant_, t_, frame_.q, v_, frame_, still, none > 0, none > 0, jnp.ones_like(t_, bool))
         mode = mode._replace(slide=slide)
@@ -84,7 +83,7 @@ def _signs(plant: Plant, t: Array, q: Array, p: Array, mode: Mode, t1: Array) ->
     later = q + s * now.q_dot
     there = plant.frame(later, t + s, mode)
     onward = plant.switches(t + s, later, now.v + s * now.a, there)
-    return jnp.where(jnp.where(jnp.abs(values) < 1e-12, onward, values) >= 0, 1.0, -1.0)
+    return signs_of(jnp.where(jnp.abs(values) < 1e-12, onward, values))
 
 
 def check_state(mech: Mechanism, plant: Plant, state0: State, begin: Start) -> None:

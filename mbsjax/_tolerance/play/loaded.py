@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._dynamics.build import plant as make_plant
+from ..._dynamics.mode import signs_of
 from ..._kinematics.displaced import by_name, loose_joints, moved, play_counts, where_it_lies, with_some_play
 from ..._kinematics.drive import Problem
 from ..._kinematics.equations import loops_and_gauges
@@ -139,8 +140,7 @@ def _load(mech: Mechanism, problem: Problem, at: Moment) -> Float[Array, " n"]:
     weight = plant.inertia.seen(at.X).weight(plant.gravity)
     load = jnp.sum(at.S * jnp.sum(at.layout.paths[None] * weight[:, :, None], 1), 0)
     for force in plant.forces:
-        side = jnp.where(force.switches(at) >= 0, 1.0, -1.0)
-        load = load + force.act(at, side)
+        load = load + force.act(at, signs_of(force.switches(at)))
     return load
 
 
