@@ -138,3 +138,13 @@ def test_distributions_are_written_as_they_are_read():
             np.testing.assert_allclose(b, a, rtol=1e-12, atol=1e-15)
     assert found.groups["x0, x1"] == (0, 1)
     assert tables["tolerances"]["x0"] is DISTRIBUTIONS[0]
+
+
+def test_limits_need_no_tolerances_until_a_study_is_asked_for():
+    text = PLATE[: PLATE.index("[tolerances]")] + '[measures]\nsum = "a + b"\n[limits]\nsum = [0, 1]\n'
+    model = mbs.loads(text)
+    assert "1 measures" in model.check() and "a tolerance study" not in model.check()
+    with pytest.raises(mbs.FileError, match=r"a table \[tolerances\] is missing"):
+        model.study()
+    with pytest.raises(mbs.FileError, match="line 26, limits.summ: .* did you mean 'sum'"):
+        mbs.loads(text.replace("sum = [0", "summ = [0")).check()

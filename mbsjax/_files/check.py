@@ -12,7 +12,6 @@ from .readings import check_measure
 from .tables import (
     read_counts,
     read_drive,
-    read_measures,
     read_options,
     read_parts,
     read_section,
@@ -114,17 +113,13 @@ def _check_study(reader: Reader, document: Mapping[str, Any], known: Names) -> l
     found: list[str] = []
     given = document.get("parameters", {})
     nominal = {name: x for name, x in reader.numbers.items() if not is_formula(given.get(name))}
-    study = {"tolerances", "correlation", "lots", "limits", "study"} & set(document)
     measures: dict[str, str] = {}
     with reader.going_on():
-        if study:
-            measures = read_study(reader, document, nominal).measures
-        elif "measures" in document:
-            measures = read_measures(reader, document["measures"], ("measures",))
+        measures = read_study(reader, document, nominal).measures
     for name, text in measures.items():
         with reader.going_on():
             reader.guarded(("measures", name), check_measure, text, known, reader.numbers)
-    found += [f"{len(measures)} measures"] * bool(measures) + ["a tolerance study"] * bool(study)
+    found += [f"{len(measures)} measures"] * bool(measures) + ["a tolerance study"] * bool(document.get("tolerances"))
     if "units" in document:
         with reader.going_on():
             found.append(f"{len(read_units(reader, document))} units")

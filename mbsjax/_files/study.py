@@ -12,6 +12,8 @@ from .tables import needed_table, read_measures, read_of, read_study
 
 def study_of(file: Document) -> Study:
     """The study; of the motion of joints with play, that of `mbsjax.play_study`."""
+    for name in ("tolerances", "measures"):
+        needed_table(file.reader(), file.document, name)
     of, tolerances, measures, limits, more = read_study(file.reader(), file.document, file.nominal)
     varied = {name: file.nominal[name] for name in tolerances}
     model = open_analysis(file, of, tuple(varied))

@@ -152,7 +152,7 @@ class StudyTables(NamedTuple):
 
 
 def read_study(reader: Reader, document: Mapping[str, Any], nominal: Mapping[str, Any]) -> StudyTables:
-    """The tables of a tolerance study; `nominal` are the parameters that are numbers."""
+    """The tables of a tolerance study, those of them that there are; `nominal` are the parameters that are numbers."""
     reader.only(reader.table(document.get("study", {}), ("study",)), STUDY, ("study",))
 
     def tolerance(name: str, x: Any, path: Path) -> Any:
@@ -164,9 +164,9 @@ def read_study(reader: Reader, document: Mapping[str, Any], nominal: Mapping[str
     with reader.going_on():
         of = read_of(reader, document, "study")
     with reader.going_on():
-        tolerances = reader.members(needed_table(reader, document, "tolerances"), ("tolerances",), tolerance)
+        tolerances = reader.members(document.get("tolerances", {}), ("tolerances",), tolerance)
     with reader.going_on():
-        measures = read_measures(reader, needed_table(reader, document, "measures"), ("measures",))
+        measures = read_measures(reader, document.get("measures", {}), ("measures",))
     with reader.going_on():
         reader.only(reader.table(document.get("limits", {}), ("limits",)), document.get("measures", {}), ("limits",))
         limits = reader.members(document.get("limits", {}), ("limits",), lambda _, x, at: read_limits(reader, x, at))
