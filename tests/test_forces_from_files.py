@@ -7,7 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 import mbsjax as mbs
+from mbsjax import plots
 from mbsjax._cli.main import main
+from tests.mechanisms import four_bar
+from tests.viewing import content, numbers
 
 
 # A weight at the tip of a lever, held by a spring that acts along y, `arm` from the pivot. Nothing has mass.
@@ -140,6 +143,33 @@ def test_a_study_of_rest_has_the_slopes_of_the_closed_form(lever):
     np.testing.assert_allclose(slopes, np.transpose(steps), rtol=1e-9, atol=1e-12)
 
 
+def test_pictures_and_pages_of_a_rest_show_what_its_joints_carry(lever):
+    rest, held = lever.equilibrium(), at_rest(12.0, 0.2)[1]
+    (arrow,) = [x for x in plots.mechanism(rest).collections if hasattr(x, "U")]
+    assert arrow.V[0] < 0 and abs(arrow.U[0]) < 1e-9 * abs(arrow.V[0])
+    assert arrow.XY.tolist() == [[0.0, 0.0]]
+    data = content(mbs.view(rest, title="lever"))
+    (pivot,) = data["reactions"]
+    told = [numbers(x)[0] for x in (*pivot["point"], *pivot["normal"], pivot["force"])]
+    np.testing.assert_allclose(told, [0, 0, 0, -1, -held], rtol=1e-8, atol=1e-9)
+    assert (data["kind"], pivot["name"], data["contacts"]) == ("rest", "O", [])
+    np.testing.assert_allclose(numbers(data["ties"][0]["push"])[0], -at_rest(12.0, 0.2)[2], rtol=1e-8)
+    with pytest.raises(ValueError, match="`drive` and `estimate` are for a mechanism"):
+        mbs.view(rest, estimate={"O": 0.1})
+
+
+def test_a_lever_with_mass_swings_about_its_rest(lever):
+    """U'' = k a^2 cos(angle)^2 at rest, and I = m l^2."""
+    heavy = LEVER.replace('points.tip = ["length", 0]', 'mass = 2\ncenter = ["length", 0]\npoints.tip = ["length", 0]')
+    rest = mbs.loads(heavy, source="lever").equilibrium()
+    expected = np.sqrt(800.0 / 2.0) * 0.2 / 0.5 * np.cos(at_rest(12.0, 0.2)[0])
+    np.testing.assert_allclose(mbs.linearize(rest).frequencies, [expected], rtol=1e-9)
+    with pytest.raises(ValueError, match="has its own state and drivers"):
+        mbs.linearize(rest, rest.state)
+    with pytest.raises(ValueError, match="give a state of the mechanism"):
+        mbs.linearize(rest.mech)
+
+
 def test_what_holds_a_lever_that_is_fixed(lever):
     model = mbs.loads(LEVER.replace("estimate = {O = 0.1}", "fixed = {O = 0.3}"), source="lever")
     rest = model.equilibrium()
@@ -179,6 +209,63 @@ def test_a_gradient_in_reverse_goes_through_reactions(engine):
     np.testing.assert_allclose(jax.grad(pressed)(jnp.asarray(0.05)), expected, rtol=1e-8)
 
 
+def four_bar_by_newton_and_euler(turned, speed, acceleration, links, centers, masses, inertias, pivot, g):
+    """Angles of the links, and the forces A, B, C, D on the second bodies of the joints with the torque of the crank:
+    nine equations, in complex numbers for the plane."""
+    a, b, c = links
+    B = a * np.exp(1j * turned)
+    apart = pivot - B
+    bend = np.arccos((b**2 + abs(apart) ** 2 - c**2) / (2 * b * abs(apart)))
+    C = B + b * np.exp(1j * (np.angle(apart) + bend))
+    turns = np.array([turned, np.angle(C - B), np.angle(C - pivot)])
+    e = np.exp(1j * turns)
+    pairs = np.array([b * 1j * e[1], -c * 1j * e[2]])  # what the rates of coupler and follower do to the loop
+    rows = np.stack([pairs.real, pairs.imag])
+    solved = lambda left: np.linalg.solve(rows, [-left.real, -left.imag])
+    w = np.array([speed, *solved(a * 1j * speed * e[0])])
+    curved = a * (1j * acceleration - speed**2) * e[0] - b * w[1] ** 2 * e[1] + c * w[2] ** 2 * e[2]
+    al = np.array([acceleration, *solved(curved)])
+    origins, begins = np.array([0, B, pivot]), np.array([0, a * (1j * acceleration - speed**2) * e[0], 0])
+    at = origins + centers * e
+    inertial = masses * (begins + centers * e * (1j * al - w**2) + 1j * g)
+    matrix, right = np.zeros((9, 9)), np.zeros(9)
+    places = np.array([0, B, C, pivot])
+    for k, held in enumerate([{0: 1, 1: -1}, {1: 1, 2: -1}, {2: 1, 3: 1}]):
+        for joint, sign in held.items():
+            arm = places[joint] - at[k]
+            matrix[3 * k : 3 * k + 3, 2 * joint : 2 * joint + 2] = sign * np.array(
+                [[1, 0], [0, 1], [-arm.imag, arm.real]]
+            )
+        right[3 * k : 3 * k + 3] = inertial[k].real, inertial[k].imag, inertias[k] * al[k]
+    matrix[2, 8] = 1.0
+    found = np.linalg.solve(matrix, right)
+    return turns, found[:8].reshape(4, 2), found[8]
+
+
+def test_reactions_of_a_four_bar_are_those_of_newton_and_euler():
+    links, pivot, g = (2.0, 4.0, 3.0), 4.0 - 1.0j, 9.81
+    centers, masses = np.array([0.9 + 0.1j, 2.2 - 0.3j, 1.4 + 0.2j]), np.array([1.5, 2.5, 2.0])
+    inertias = np.array([0.3, 1.7, 0.8])
+    law = lambda t: 0.3 + 1.5 * t + 0.4 * t**2
+    by_hand = lambda t: four_bar_by_newton_and_euler(
+        law(t), 1.5 + 0.8 * t, 0.8, links, centers, masses, inertias, pivot, g
+    )
+    bare = four_bar(*links, (pivot.real, pivot.imag))
+    solid = [
+        mbs.Body(body.name, mass=m, center=(z.real, z.imag), inertia=i)
+        for body, m, z, i in zip(bare.bodies[-3:], masses, centers, inertias)
+    ]
+    mech = mbs.Mechanism(solid, bare.joints, gravity=(0.0, -g))
+    ts, turns = np.array([0.0, 0.7, 1.6]), by_hand(0.0)[0]
+    near = {"A": turns[0], "B": turns[1] - turns[0], "D": turns[2]}
+    efforts = mbs.inverse_dynamics(mech, {"A": law}, ts, estimate=near)
+    expected = [by_hand(t) for t in ts]
+    np.testing.assert_allclose(efforts.effort("A"), [torque for *_, torque in expected], rtol=1e-9)
+    for k, name in enumerate("ABCD"):
+        forces = [forces[k] for _, forces, _ in expected]
+        np.testing.assert_allclose(efforts.reaction(name).force_ground, forces, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
 @pytest.mark.parametrize(
     "formula, told",
     [
@@ -207,7 +294,9 @@ def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
     (tmp_path / "engine.toml").write_text(ENGINE)
     done = CliRunner().invoke(main, ["--no-cache", "equilibrium", "lever.toml"])
     assert done.exit_code == 0, done.output
-    assert "the position is stable" in done.output
+    told = "no natural frequencies, as something is left to move that has no mass: give mass to 'lever'"
+    assert f"the position is stable; {told}" in done.output
+    assert {p.name for p in (tmp_path / "lever_equilibrium").iterdir()} == {"results.csv", "mechanism.png", "view.html"}
     rows = dict(line.split(",") for line in (tmp_path / "lever_equilibrium/results.csv").read_text().splitlines()[1:])
     angle, held, *_ = at_rest(12.0, 0.2)
     np.testing.assert_allclose([float(rows["O.q"]), float(rows["O.fy"])], [angle, held], rtol=1e-12)

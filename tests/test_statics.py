@@ -103,8 +103,7 @@ def test_haug_8_2_slider_crank_hangs_down():
     assert bool(rest.stable)
     # there the rod moves without turning, so that all of it goes with the crank's end
     inertia, stiffness = 450 + 4 * (35 + 25), 35 * G * 1.0
-    w = np.sort(np.abs(np.imag(mbs.linearize(mech, rest.state).eigenvalues)))
-    np.testing.assert_allclose(w, np.sqrt(stiffness / inertia), rtol=1e-9)
+    np.testing.assert_allclose(mbs.linearize(rest).frequencies, [np.sqrt(stiffness / inertia)], rtol=1e-9)
 
 
 def test_kinetic_energy_is_the_trace_of_the_thesis():

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .analysis import PICTURES, draw, measures, run_analysis
+from .analysis import PICTURES, draw, measures, page_of, run_analysis
 from .console import OUT, computes, show, working, wrote
 from .load import load_model
 from .options import changes_option, file_argument, output_options, results_folder
@@ -41,7 +41,9 @@ def equilibrium(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool
     _friction(model, rest)
     path = folder / "results.csv"
     path.write_text(table.to_csv(), encoding="utf-8")
-    wrote(path, *draw(rest, folder, pictures, ("mechanism",)))
+    with working("pictures"):
+        written = [path, *draw(rest, folder, pictures, ("mechanism",)), page_of(model, rest).save(folder / "view.html")]
+    wrote(*written)
     if model.analysis == "equilibrium":
         measures(model, rest)
     if problem:
@@ -53,7 +55,22 @@ def _stability(rest: Any) -> str:
 
     if not np.isfinite(np.asarray(rest.stiffness)).any():
         return "it is held: nothing is left free to move"
-    return "the position is stable" if bool(rest.stable) else "the position is not stable: it would leave it"
+    if not bool(rest.stable):
+        return "the position is not stable: it would leave it"
+    return f"the position is stable; {_frequencies(rest)}"
+
+
+def _frequencies(rest: Any) -> str:
+    """The natural frequencies of small swings about a stable position."""
+    from .._dynamics.linearize import linearize
+
+    try:
+        found = linearize(rest).frequencies
+    except ValueError as error:
+        return f"no natural frequencies, as {error}"
+    time = "s" if rest.mech.units is None else rest.mech.units.label("time")
+    told = ", ".join(f"{w:.6g}" for w in found)
+    return f"natural frequencies: {told} rad/{time}" if told else "it does not swing"
 
 
 def _friction(model: "Model", rest: Any) -> None:

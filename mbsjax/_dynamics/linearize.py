@@ -10,14 +10,16 @@ from jaxtyping import Array, Float
 
 from .._kinematics.drive import problem as make_problem
 from .._model.mechanism import Mechanism
+from .._programs.batch import single
 from .._programs.custom_types import Laws
 from .._programs.precision import is_concrete
 from .._programs.reprs import by_fields
 from .._programs.trees import once
 from .build import plant as make_plant
+from .equilibrium import Equilibrium
 from .mode import Mode
 from .plant import Plant
-from .state import State, check_size, first_mode
+from .state import State, active_contacts, check_size, first_mode
 
 
 class Linearization(eqx.Module):
@@ -26,6 +28,8 @@ class Linearization(eqx.Module):
     - `A`: the matrix.
     - `Z`: the directions, in the degrees of freedom of the mechanism (columns).
     - `eigenvalues`: of A; for vibrations about a stable rest they are imaginary.
+    - `frequencies`: the natural frequencies, in radians per time, smallest first: the imaginary parts of the
+        eigenvalues. What creeps back without swinging has none.
     """
 
     A: Float[Array, "n n"]
@@ -35,13 +39,22 @@ class Linearization(eqx.Module):
     def eigenvalues(self) -> Array:
         return jnp.linalg.eigvals(self.A)
 
+    @property
+    def frequencies(self) -> np.ndarray:
+        w = np.imag(self.eigenvalues)
+        return np.sort(w[w > 1e-9 * np.abs(w).max(initial=0.0)])
+
     __repr__ = by_fields
 
 
-def linearize(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> Linearization:
-    """The linear equations of small motions about a state, with the contacts that are `active` held, without
-    friction, which has no small motions at rest. Joints with play are held where they lie in it; for the motions within
-    it, take [`mbsjax.loosened`][]`(mech)`. It looks at values: not under `jit`, `vmap` or `grad`.
+def linearize(
+    what: Mechanism | Equilibrium, state0: State | None = None, *, drive: Laws | None = None
+) -> Linearization:
+    """The linear equations of small motions about a state of a mechanism, with the contacts that are `active` held; or
+    about an [`mbsjax.Equilibrium`][], with the contacts that are closed there, and all that is fixed or driven. Without
+    friction, which has no small motions at rest. All that is left to move must have mass. Joints with
+    play are held where they lie in it; for the motions within it, take [`mbsjax.loosened`][]`(mech)`. It looks
+    at values: not under `jit`, `vmap` or `grad`.
 
     !!! Example
 
@@ -50,25 +63,43 @@ def linearize(mech: Mechanism, state0: State, *, drive: Laws | None = None) -> L
         ...                          [mbs.Revolute("O", "ground", "bob")], gravity=(0.0, -10.0))
         >>> mbs.linearize(pendulum, mbs.state(pendulum)).A.round(9).tolist()
         [[0.0, 1.0], [-4.0, 0.0]]
+        >>> mbs.linearize(mbs.equilibrium(pendulum)).frequencies.round(9).tolist()
+        [2.0]
     """
-    check_size(mech, state0, "where joints have play, give mbsjax.loosened(mech), or a state of its equilibrium")
-    plant = dataclasses.replace(make_plant(mech, make_problem(mech, dict(drive or {}))), friction=None)
+    if isinstance(what, Equilibrium):
+        if state0 is not None or drive is not None:
+            raise ValueError("an Equilibrium has its own state and drivers: give nothing else")
+        single(what, "small motions can be told")
+        mech, plant, state0, active = what.mech, what.plant, what.state, what.active
+    elif state0 is None:
+        raise ValueError("give a state of the mechanism to linearize about, or an Equilibrium")
+    else:
+        mech, active = what, active_contacts(what)
+        check_size(mech, state0, "where joints have play, give mbsjax.loosened(mech), or a state of its equilibrium")
+        plant = make_plant(mech, make_problem(mech, dict(drive or {})))
+    plant = dataclasses.replace(plant, friction=None)
     if not is_concrete(plant, state0):
         raise ValueError(
             "`linearize` looks at values, to count the degrees of freedom that are left: it cannot be called under "
             "jit, vmap or grad"
         )
-    mode = first_mode(plant, tuple(c.active for c in mech.contacts), state0.q)
-    C = np.asarray(_rows(plant, state0.q, state0.t, mode))
+    mode = first_mode(plant, tuple(map(bool, active)), state0.q)
+    C, M = map(np.asarray, _rows(plant, state0.q, state0.t, mode))
     _, s, V = np.linalg.svd(C, full_matrices=True)
-    rank = int(np.sum(s > 1e-9 * max(s.max(initial=0.0), 1e-300)))
-    return Linearization(*_linear(plant, jnp.asarray(V[rank:].T), state0, mode))
+    Z = V[int(np.sum(s > 1e-9 * max(s.max(initial=0.0), 1e-300))) :].T
+    w = np.linalg.eigvalsh(Z.T @ M @ Z)
+    if (w <= 1e-14 * w.max(initial=0.0)).any():
+        light = [repr(body.name) for body in mech.bodies if not float(body.mass) > 0]
+        raise ValueError(f"something is left to move that has no mass: give mass to {', '.join(light) or 'all bodies'}")
+    return Linearization(*_linear(plant, jnp.asarray(Z), state0, mode))
 
 
 @once
-def _rows(plant: Plant, q: Array, t: Array, mode: Mode) -> Array:
-    frame = plant.frame(q, t, mode)
-    return frame.C[:, plant.problem.unknown] * plant.columns[None] / plant.row_sizes[:, None]
+def _rows(plant: Plant, q: Array, t: Array, mode: Mode) -> tuple[Array, Array]:
+    """The rows of the constraints and the mass matrix, in the freedoms that are not driven."""
+    frame, u = plant.frame(q, t, mode), plant.problem.unknown
+    C = frame.C[:, u] * plant.columns[None] / plant.row_sizes[:, None]
+    return C, frame.M[u][:, u] * plant.columns[:, None] * plant.columns[None]
 
 
 @once

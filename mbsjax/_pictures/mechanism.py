@@ -29,7 +29,8 @@ def mechanism(what: Any, at: Any = 0, *, forces: bool = True, labels: bool = Fal
         [`mbsjax.Equilibrium`][]); a [`mbsjax.Motion`][] or [`mbsjax.Solution`][].
     - `at`: which output of a motion; negative numbers count from the last one that it reached.
     - `forces`: whether to draw the contact forces, as they press on the second body, as long as they are strong; the
-        largest of the whole solution has a fifth of the mechanism's size. Friction forces have the color of the event
+        largest of the whole solution has a fifth of the mechanism's size. At rest, also the forces that joints exert on
+        their second bodies. Friction forces have the color of the event
         `sticks` where they hold, that of `slips` where they do not.
     - `labels`: whether to write the names of bodies, joints and points.
     - `axes`: of matplotlib; in space, 3D axes.
@@ -52,7 +53,9 @@ def mechanism(what: Any, at: Any = 0, *, forces: bool = True, labels: bool = Fal
         axes = canvas(axes, space=sketch.dim == 3)[0]
         sketch.bodies(axes, row)
         sketch.joints(axes, row)
-        sketch.contacts(axes, closed, _largest(seen.source) if forces else None)
+        carried = reactions(seen.source, sketch) if forces and isinstance(seen.source, Equilibrium) else []
+        sketch.contacts(axes, closed, _largest(seen.source, carried) if forces else None)
+        sketch.reactions(axes, carried, _largest(seen.source, carried))
         if labels:
             sketch.labels(axes, row)
         if seen.t is not None and not axes.get_title():
@@ -191,11 +194,22 @@ def view(what: Any) -> View:
     )
 
 
-def _largest(what: Any) -> float | None:
-    """The largest contact force that is told of."""
-    if isinstance(what, Solution | Equilibrium) and what.press.size:
-        return float(np.nanmax(np.abs(np.asarray(what.press)), initial=0.0))
-    return None
+def _largest(what: Any, carried: list[Touching]) -> float | None:
+    """The largest force of a contact or joint that is told of."""
+    press = np.asarray(what.press) if isinstance(what, Solution | Equilibrium) else np.zeros(0)
+    forces = np.concatenate([np.abs(press).ravel(), [touch.force or 0.0 for touch in carried]])
+    return float(np.nanmax(forces, initial=0.0)) if forces.size else None
+
+
+def reactions(rest: Equilibrium, sketch: Sketch) -> list[Touching]:
+    """The forces of the joints on their second bodies, at rest; those that are nothing but rounding are left out."""
+    forces = [np.asarray(rest.reaction(joint.name).force_ground) for joint in rest.mech.joints]
+    sizes = [float(np.linalg.norm(force)) for force in forces]
+    return [
+        Touching(joint.name, sketch.seen(0, joint, "b").place, force / size, size)
+        for joint, force, size in zip(rest.mech.joints, forces, sizes)
+        if size > 1e-9 * max(sizes)
+    ]
 
 
 def touching(what: Any, at: Any) -> list[Touching]:

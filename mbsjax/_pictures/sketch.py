@@ -19,7 +19,7 @@ SLIDES = ("prismatic", "cylindrical", "screw")
 
 class Touching(NamedTuple):
     """A contact that is closed: where, the normal out of the first body, and the force, if it is known; with friction,
-    that as a vector, and whether it holds."""
+    that as a vector, and whether it holds. Or a joint, with the direction of its force."""
 
     name: str
     point: np.ndarray
@@ -239,11 +239,20 @@ class Sketch:
             line(axes, ends, RED, 0.6, 1.0, 5.0, ls="--")
             axes.plot(*touch.point, "o", color=RED, ms=3, zorder=7)
             if touch.force is not None and largest:
-                scale = 0.22 * self.size / largest
+                scale = self._scale(largest)
                 arrow(axes, touch.point, touch.normal * (touch.force * scale))
                 if touch.friction is not None:
                     color, *_ = KINDS["sticks" if touch.sticks else "slips"]
                     arrow(axes, touch.point, touch.friction * scale, color)
+
+    def reactions(self, axes: Any, found: list[Touching], largest: Any) -> None:
+        """Arrows of the forces of joints."""
+        for touch in found:
+            arrow(axes, touch.point, touch.normal * ((touch.force or 0.0) * self._scale(largest)), INK)
+
+    def _scale(self, largest: float) -> float:
+        """The length of an arrow for a force of one."""
+        return 0.22 * self.size / largest
 
     def labels(self, axes: Any, row: Any) -> None:
         """The names of bodies, joints and points."""

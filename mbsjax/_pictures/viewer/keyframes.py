@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ... import frames
+from ..._dynamics.equilibrium import Equilibrium
 from ..._dynamics.solution import Solution
 from ..._events.log import Event
 from ..._events.results import RESULTS
@@ -101,16 +102,29 @@ class Still(NamedTuple):
 
 def still(mech: Mechanism, drive: Any, estimate: Any) -> Keyframes:
     """A mechanism as it is assembled, at the time 0 of its drivers."""
-    laws = _driven(mech, make_problem(mech, drive))
-    begin = {name: jax.jvp(law, (jnp.zeros(()),), (jnp.ones(()),)) for name, law in laws.items()}
+    begin = _laws_at(_driven(mech, make_problem(mech, drive)), 0.0)
     q = assemble(mech, estimate, fixed={name: value for name, (value, _) in begin.items()}).q
-    where = Still(mech, np.zeros(1), np.asarray(q)[None], np.zeros((1, len(mech.coordinates))))
+    return _standing(mech, q, 0.0, begin)
+
+
+def at_rest(rest: Equilibrium) -> Keyframes:
+    """A mechanism in a position of rest."""
+    return _standing(rest.mech, rest.q, float(rest.t), _laws_at(_driven(rest.mech, rest.plant.problem), rest.t))
+
+
+def _laws_at(laws: dict[str, Any], t: Any) -> dict[str, tuple[Array, Array]]:
+    """Values and speeds of drivers."""
+    return {name: jax.jvp(law, (jnp.asarray(t, float),), (jnp.ones(()),)) for name, law in laws.items()}
+
+
+def _standing(mech: Mechanism, q: Array, t: float, begin: dict[str, tuple[Array, Array]]) -> Keyframes:
+    where = Still(mech, np.full(1, t), np.asarray(q)[None], np.zeros((1, len(mech.coordinates))))
     poses, size = _placed(mech, [where], np.arange(1))
     on, driven = (
         np.zeros((1, len(mech.contacts)), bool),
         [(name, np.asarray(v)[None]) for name, (_, v) in begin.items()],
     )
-    return Keyframes(mech, [where], np.arange(1), np.zeros(1), [], on, poses, size, driven, {})
+    return Keyframes(mech, [where], np.arange(1), np.full(1, t), [], on, poses, size, driven, {})
 
 
 def _driven(mech: Mechanism, problem: Problem) -> dict[str, Any]:

@@ -13,20 +13,24 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from ..._dynamics.equilibrium import Equilibrium
 from ..._dynamics.solution import Solution
 from ..._events.results import RESULTS
 from ..._kinematics.motion import Motion
 from ..._model.mechanism import Mechanism
 from ..._model.units import unit_label
+from ..._programs.batch import single
 from ..._programs.custom_types import ByName, Laws
 from ..._programs.precision import is_concrete
 from ...frames import quaternion_matrix
+from ..mechanism import reactions, touching
 from ..scene import tangents
+from ..sketch import Sketch, Touching
 from ..style import PAGE
 from .bodies import bodies, variant_bodies
 from .events import events
 from .joints import drivers, joints, ties
-from .keyframes import Keyframes, Still, keyframes, reached, still
+from .keyframes import Keyframes, Still, at_rest, keyframes, reached, still
 from .meshes import looks_of
 from .packing import packed
 from .plots import panels
@@ -91,7 +95,8 @@ def view(
 
     - `what`: an [`mbsjax.Motion`][] or an [`mbsjax.Solution`][]. What ended before its time is shown as far as it came,
         and the page says why it ended. A batch of them, made by `jax.vmap`: its lanes are chosen in the page.
-        A dictionary of several, by name: these are chosen from a list. Or an [`mbsjax.Mechanism`][].
+        A dictionary of several, by name: these are chosen from a list. Or an [`mbsjax.Mechanism`][], or where one
+        rests, an [`mbsjax.Equilibrium`][], with the forces of its contacts and joints.
     - `variants`: further ones of mechanisms with the same bodies and joints, such as
         `[sample.outcome(i) for i in range(40)]` of a Monte Carlo: drawn as thin outlines around the first, and as bands
         in the plots.
@@ -119,7 +124,7 @@ def view(
     asked = None if plots is None else [plots] if isinstance(plots, str) else list(plots)
     names, runs = _lanes(what, over)
     others, idle = _variants(runs[0], variants)
-    contents = [_content(_frames(run, drive, estimate), others, asked) for run in runs]
+    contents = [_content(_frames(run, drive, estimate), others, asked) | _at_rest(run) for run in runs]
     first, mech = contents[0], runs[0] if isinstance(runs[0], Mechanism) else runs[0].mech
     first |= {"looks": looks_of(mech, looks or {})}
     if title is None:
@@ -141,7 +146,7 @@ def _lanes(what: Any, over: Mapping[str, Any] | None) -> tuple[list[str], list[A
             _check(run, f"{name!r}")
         return _not_over(names, over), runs
     _check(what, "what is to be seen", batch=True)
-    if isinstance(what, Mechanism) or not what.batch:
+    if isinstance(what, Mechanism | Equilibrium) or not what.batch:
         return _not_over([""], over), [what]
     if len(what.batch) > 1:
         raise ValueError(f"a batch of shape {what.batch} has several axes: give one of them, `.lane(i)`")
@@ -182,7 +187,7 @@ def _frames(run: Any, drive: Any, estimate: Any) -> Keyframes:
         return still(run, drive or {}, estimate)
     if drive is not None or estimate is not None:
         raise ValueError("`drive` and `estimate` are for a mechanism: a motion has its own")
-    return keyframes(run)
+    return at_rest(run) if isinstance(run, Equilibrium) else keyframes(run)
 
 
 def _content(frames: Keyframes, others: list[Keyframes], asked: list[str] | None) -> dict:
@@ -205,10 +210,26 @@ def _content(frames: Keyframes, others: list[Keyframes], asked: list[str] | None
         "ties": ties(frames),
         "drivers": drivers(frames),
         "contacts": [] if rests else [_contact(frames, k, c.name) for k, c in enumerate(mech.contacts)],
+        "reactions": [],
         "panels": shown,
         "more": more,
         "variants": [variant_bodies(other) for other in others],
     }
+
+
+def _at_rest(what: Any) -> dict:
+    """The forces in the page of a position of rest."""
+    if not isinstance(what, Equilibrium):
+        return {}
+    sketch = Sketch(what.mech, np.asarray(what.q)[None])
+    forces = {"contacts": touching(what, 0), "reactions": reactions(what, sketch)}
+    return {"kind": "rest"} | {key: [_arrow(touch) for touch in found] for key, found in forces.items()}
+
+
+def _arrow(touch: Touching) -> dict:
+    rows = {key: [packed(x[None]) for x in getattr(touch, key)] for key in ("point", "normal")}
+    force = packed(np.array([touch.force]))
+    return {"name": touch.name, "on": packed(np.ones(1), np.uint8), "force": force, "friction": None} | rows
 
 
 def _check(what: Any, name: str, *, batch: bool = False, model: bool = True) -> None:
@@ -216,11 +237,14 @@ def _check(what: Any, name: str, *, batch: bool = False, model: bool = True) -> 
         if not is_concrete(what):
             raise ValueError(f"{name} is being traced: a mechanism can be seen outside of jit, vmap and grad only")
         return
-    if not isinstance(what, Motion | Solution):
+    rests = model and isinstance(what, Equilibrium)
+    if not rests and not isinstance(what, Motion | Solution):
         raise ValueError(f"{name} must be a Motion or a Solution, got {what!r}")
     if not is_concrete(what):
         raise ValueError(f"{name} is being traced: a motion can be seen outside of jit, vmap and grad only")
-    if what.q.ndim != 2 and not batch:
+    if rests:
+        single(what, "a page can be made")
+    elif what.q.ndim != 2 and not batch:
         raise ValueError(f"{name} is a batch of motions: give one of them, `.lane(i)`")
 
 

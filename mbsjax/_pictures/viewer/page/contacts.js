@@ -1,6 +1,7 @@
-// Contacts with their forces, and events that have just happened.
+// Contacts with their forces, reactions of joints at rest, and events that have just happened.
 // forces are drawn to scale; a twentieth of them exceeds the one that has the full length
-const forces = data.contacts.flatMap(c => c.force ? Array.from(c.force).filter(f => f > 0) : []).sort((a, b) => a - b);
+const pressed = [...data.contacts, ...data.reactions];
+const forces = pressed.flatMap(c => c.force ? Array.from(c.force).filter(f => f > 0) : []).sort((a, b) => a - b);
 const largest = forces.length ? forces[Math.floor(.95 * (forces.length - 1))] : 1;
 const drawArrow = (p, e, color, width, head) => {  // from one place to another; returns its length and direction
   const [x, y] = seen(p), [u, v] = seen(e), flat = Math.hypot(u - x, v - y);

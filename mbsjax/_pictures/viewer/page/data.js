@@ -38,7 +38,7 @@ for (const lane of lanes) {
     x.push = x.push && unpack(x.push);
   }
   for (const d of lane.drivers) d.speed = unpack(d.speed);
-  for (const c of lane.contacts) {
+  for (const c of [...lane.contacts, ...lane.reactions]) {
     c.on = unpack(c.on); c.force = unpack(c.force);
     c.point = rows(c.point.map(unpack)); c.normal = rows(c.normal.map(unpack));
     const f = c.friction;

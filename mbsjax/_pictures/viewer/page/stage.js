@@ -75,7 +75,7 @@ const drawStage = () => {
   items = []; labels = {};
   data.bodies.forEach((b, k) => drawBody(b, k, poses[k]));
   data.joints.forEach(drawJoint); data.ties.forEach(drawTie);
-  data.contacts.forEach(c => drawContact(c, i, j, s));
+  pressed.forEach(c => drawContact(c, i, j, s));
   data.events.forEach(drawFlash);
   if (shown.senses) drawSenses(i);
   if (shown.names) data.bodies.forEach((b, k) => {
