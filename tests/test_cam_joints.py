@@ -51,6 +51,16 @@ def test_a_guide_at_the_lift_is_where_the_cam_wants_its_follower(name):
 
 
 @pytest.mark.parametrize("name", FOLLOWERS)
+def test_through_the_contact_the_coordinate_of_the_guide_is_the_lift(name):
+    follower, sign = FOLLOWERS[name]
+    cam = design(follower)
+    mech = train(cam, PLACES[name])
+    for theta in (0.9, 3.1):
+        found = mbs.assemble(mech, {"G": sign * LIFT}, fixed={"O": theta})
+        np.testing.assert_allclose(sign * found["G"], cam.program(theta), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", FOLLOWERS)
 def test_where_the_follower_is_at_lift_0(name):
     """On the base circle: the tip of a roller is its radius off, the line of a flat face touches."""
     follower, _ = FOLLOWERS[name]
