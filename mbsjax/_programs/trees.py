@@ -39,10 +39,11 @@ def once(f: Callable, *, lasting: bool = False) -> Any:
     it in a thread, where `like` is the first of its structure, for arguments of the shapes that `shapes(*like)` tells;
     it returns what waits for that."""
     jit: Any = eqx.filter_jit
+    subject = f.__module__.split(".")[1 if f.__module__.startswith("mbsjax.") else 0].strip("_")  # its room
 
     @functools.wraps(f)
     def watched(*args: Any, **kwargs: Any) -> Any:
-        traced()
+        traced(subject)
         return f(*args, **kwargs)
 
     inside, alone = jit(f), jit(watched, compiler_options=quick_compile_options(1 if lasting else 0))

@@ -1,6 +1,7 @@
 """Says that a program is traced and compiled, where somebody waits for it."""
 
 import contextlib
+import contextvars
 import sys
 import threading
 import time
@@ -11,24 +12,27 @@ from typing import Any
 _PATIENCE = 2.0  # seconds, after which somebody wonders
 _here = threading.local()
 _told_by: list[Callable[[str], None]] = []
+_shown: list[Any] = []  # the line in a notebook
 
 
 class _Watch:
     """Tells how long it has taken so far, from when a function is traced to when its program has run."""
 
     def __init__(self):
-        self.over, self.thread, self.began = threading.Event(), None, 0.0
+        self.over, self.thread, self.began, self.subject = threading.Event(), None, 0.0, ""
 
-    def begin(self) -> None:
+    def begin(self, subject: str) -> None:
+        self.subject = subject
         if self.thread is None:
             self.began = time.perf_counter()
-            self.thread = threading.Thread(target=self._tell, daemon=True)
+            where = contextvars.copy_context()  # in which a notebook knows the cell that runs
+            self.thread = threading.Thread(target=where.run, args=(self._tell,), daemon=True)
             self.thread.start()
 
     def _tell(self) -> None:
         told, wait = False, _PATIENCE
         while not self.over.wait(wait):
-            tell(f"compiling ... {time.perf_counter() - self.began:.0f} s; {_kept()}")
+            tell(f"compiling {self.subject} ... {time.perf_counter() - self.began:.0f} s; {_kept()}")
             told, wait = True, 1.0
         if told:
             tell("")
@@ -53,11 +57,11 @@ def explained() -> Iterator[None]:
         watch.end()
 
 
-def traced() -> None:
-    """A function is being traced now."""
+def traced(subject: str) -> None:
+    """A function is being traced now; `subject` is what it is about, "kinematics" or "dynamics"."""
     watch = getattr(_here, "watch", None)
     if watch is not None:
-        watch.begin()
+        watch.begin(subject)
 
 
 @contextlib.contextmanager
@@ -71,12 +75,33 @@ def told_by(f: Callable[[str], None]) -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """Says it, on a terminal in a line that is written over."""
+    """Says it, on a terminal or in a notebook in a line that is written over; an empty text when it is over."""
     if _told_by:
         _told_by[-1](text)
+    elif _in_notebook():
+        _show(text)
     elif sys.stderr is not None and sys.stderr.isatty():
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
+
+
+def _in_notebook() -> bool:
+    """Whether this runs in the kernel of a notebook."""
+    there = sys.modules.get("IPython")
+    return there is not None and getattr(there.get_ipython(), "kernel", None) is not None
+
+
+def _show(text: str) -> None:
+    """Shows it under the cell that runs; at the end nothing is left of it, also where the notebook is saved."""
+    import IPython.display
+
+    content = {"text/plain": text} if text else {}
+    if not _shown:
+        _shown.append(IPython.display.display(content, raw=True, display_id=True))
+    else:
+        _shown[0].update(content, raw=True)
+    if not text:
+        _shown.clear()
 
 
 def _kept() -> str:
