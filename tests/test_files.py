@@ -10,6 +10,7 @@ import pytest
 
 import mbsjax as mbs
 from mbsjax._files.check import check_text
+from mbsjax._files.force_readings import happened
 from mbsjax._files.formula import names, parse, value
 from mbsjax._files.functions import Formula
 
@@ -42,6 +43,20 @@ from .contacts import T7
 def test_formulas(text, expected):
     known = {"a": np.float64(7.0), "row": np.array([1.0, 2.0, 3.0, 4.0]), "a b.c": 2.0, "x.y": 3.0}
     assert value(parse(text), known.__getitem__) == pytest.approx(expected, rel=1e-15)
+
+
+def test_places_from_the_end_count_from_the_last_event():
+    times = happened(jnp.array([0.1, 0.4, jnp.inf, jnp.inf]), jnp.array([True, False, True, False]), jnp.inf)
+    none = happened(jnp.full(3, jnp.inf), jnp.zeros(3, bool), jnp.inf)
+    known = {"C.impact": times, "C.released": none, "row": np.arange(3.0)}
+    for text, expected in {
+        "C.impact[-1]": 0.4, "C.impact[-2]": 0.1, "C.impact[-3]": np.inf, "C.impact[1]": 0.4, "C.impact[2]": np.inf,
+        "last(C.impact) - first(C.impact)": 0.3, "(2*C.impact)[-1]": np.inf, "min(C.impact)": 0.1, "row[-1]": 2.0,
+        "C.released[-1]": np.inf, "last(C.released)": np.inf, "last(3)": 3.0,
+    }.items():  # fmt: skip
+        assert float(value(parse(text), known.__getitem__)) == pytest.approx(expected, rel=1e-15), text
+    with pytest.raises(ValueError, match="there is no place -5 in a row of shape"):
+        value(parse("C.impact[-5]"), known.__getitem__)
 
 
 @pytest.mark.parametrize(

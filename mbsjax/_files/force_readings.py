@@ -10,6 +10,7 @@ from .._dynamics.inverse_dynamics import Efforts
 from .._dynamics.solution import Solution
 from .._events.kinds import EVENTS
 from .._kinematics.track import TurnReader
+from .formula import Padded
 
 
 def read_run(outcome: Any, what: str) -> Array:
@@ -21,7 +22,7 @@ def read_run(outcome: Any, what: str) -> Array:
     return outcome.power() if what == "power" else getattr(outcome, what)  # pyright: ignore
 
 
-def read_force(outcome: Any, kind: str, name: str, what: str) -> Array:
+def read_force(outcome: Any, kind: str, name: str, what: str) -> Array | Padded:
     """A reaction, an effort, a force or the impulses of a contact."""
     if not isinstance(outcome, Solution | Efforts | Equilibrium):
         raise ValueError(f'a driven motion tells no {what} of {name!r}: take it of = "inverse", or simulate it')
@@ -45,14 +46,20 @@ def read_force(outcome: Any, kind: str, name: str, what: str) -> Array:
     return getattr(track, what)
 
 
-def _impulses(outcome: Any, name: str) -> Array:
+def happened(row: Array, there: Array, none: float) -> Padded:
+    """A row of which only the places `there`, the first ones, have happened; `none` where fewer have."""
+    n = jnp.sum(there)
+    return Padded(row, lambda k: jnp.where(n >= k, row[jnp.maximum(n - k, 0)], none))
+
+
+def _impulses(outcome: Any, name: str) -> Padded:
     """The impulses of a contact at its impacts, in their order; zero where there are no more."""
     if not isinstance(outcome, Solution):
         raise ValueError(f"only a simulation tells an impulse of {name!r}")
     log, k = outcome.events, [c.name for c in outcome.mech.contacts].index(name)
     mine = (log.kind == EVENTS.index("impact")) & (log.contact == k)
     order = jnp.argsort(jnp.where(mine, log.t, jnp.inf))
-    return jnp.where(mine, log.impulse[:, k], 0.0)[order]
+    return happened(jnp.where(mine, log.impulse[:, k], 0.0)[order], mine, 0.0)
 
 
 class _Value(NamedTuple):

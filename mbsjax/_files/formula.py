@@ -12,7 +12,7 @@ name     = word ("." word)*, a word of any letters in backquotes too
 import difflib
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -148,21 +148,40 @@ def names(tree: tuple) -> tuple[str, ...]:
     return tuple(dict.fromkeys(x for part in tree[1:] if isinstance(part, tuple) for x in names(part)))
 
 
+class Padded(NamedTuple):
+    """A row that is longer than what there is to tell; `back(k)` is the k-th of these from the last."""
+
+    row: Any
+    back: Callable[[int], Any]
+
+
 def value(tree: tuple, look: Callable[[str], Any]) -> Any:
-    """What a formula is, `look` giving the value of a name. Of plain numbers it is a plain number."""
+    """What a formula is, `look` giving the value of a name, or a `Padded` row: its negative places, and its last one,
+    count from what there is. Of plain numbers it is a plain number."""
     kind, *parts = tree
     if kind == "number":
         return np.float64(parts[0])
     if kind == "name":
-        return np.float64(CONSTANTS[parts[0]]) if parts[0] in CONSTANTS else look(parts[0])
+        found = np.float64(CONSTANTS[parts[0]]) if parts[0] in CONSTANTS else look(parts[0])
+        return found.row if isinstance(found, Padded) else found
     if kind == "place":
         row = value(parts[0], look)
         if np.ndim(row) != 1 or not -np.shape(row)[0] <= parts[1] < np.shape(row)[0]:
             raise ValueError(f"there is no place {parts[1]} in a row of shape {np.shape(row)}")
-        return row[parts[1]]
+        return _from_the_end(parts[0], look, row, -parts[1]) if parts[1] < 0 else row[parts[1]]
+    if tree[:2] == ("call", "last"):
+        return _from_the_end(parts[1], look, value(parts[1], look), 1)
     given = [value(x, look) for x in (parts[1:] if kind == "call" else parts)]
     with np.errstate(all="ignore"):
         return _called(parts[0], given) if kind == "call" else _OPERATIONS[kind](*given)
+
+
+def _from_the_end(tree: tuple, look: Callable[[str], Any], row: Any, k: int) -> Any:
+    """The k-th of a row from its end."""
+    found = look(tree[1]) if tree[0] == "name" and tree[1] not in CONSTANTS else None
+    if isinstance(found, Padded):
+        return found.back(k)
+    return row if np.ndim(row) == 0 else row[-k]
 
 
 _OPERATIONS: dict[str, Callable] = {
@@ -192,8 +211,8 @@ def _called(name: str, given: list) -> Any:
                 found = pick(found, x)
             return found
         row = library.atleast_1d(given[0])
-        if name in ("first", "last"):
-            return row[0 if name == "first" else -1]
+        if name == "first":
+            return row[0]
         return getattr(library, {"range": "ptp"}.get(name, name))(row)
     if name == "clip":
         return library.minimum(library.maximum(given[0], given[1]), given[2])

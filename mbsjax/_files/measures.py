@@ -9,7 +9,7 @@ from jaxtyping import Array
 
 from .._model.joint.joint import coordinate_names
 from .._model.mechanism import Mechanism
-from .force_readings import as_motion, read_force, read_run
+from .force_readings import as_motion, happened, read_force, read_run
 from .formula import parse, value
 from .names import Names
 from .readings import POINT, address
@@ -21,7 +21,8 @@ class Measure(eqx.Module):
     - parameters, by name, and `t`, the output times;
     - coordinates and gauges: `D` or `D.q`, `D.v`, `D.a`;
     - bodies and their points: `coupler.x`, `coupler.angle`, `coupler.E.y`, `coupler.E.vx`, `coupler.E.ay`;
-    - contacts: `C.gap`, `C.force`, `C.q1`, `C.q2`; the times of their events: `C.impact[0]`, `C.released[-1]`;
+    - contacts: `C.gap`, `C.force`, `C.q1`, `C.q2`; the times of their events: `C.impact[0]`; `C.released[-1]` is
+      the last that happened;
     - contacts and joints with friction: `A.friction`, its force or moment, `A.sliding`, the speed, `A.load`, the normal
       load, `A.work`, the energy that it has lost; the times of `A.slips[0]`, `A.sticks[0]`, `A.reverses[0]`;
     - forces, of simulations, of prescribed motions (`of = "inverse"`) and at rest: of joints `A.fx`, `A.fy`, in ground,
@@ -87,7 +88,8 @@ def look(outcome: Any, name: str, numbers: Mapping[str, Any]) -> Any:
     if kind == "event":
         if not hasattr(outcome, "events"):
             raise ValueError(f"no events are told at rest, or of joints with play: {what[1]} of {what[0]!r}")
-        return outcome.event_times(*what)
+        times = outcome.event_times(*what)
+        return happened(times, jnp.isfinite(times), jnp.inf)
     if kind == "friction":
         if not hasattr(outcome, "friction"):
             raise ValueError(f"this analysis tells no {what[1]} of {what[0]!r}: simulate it")
