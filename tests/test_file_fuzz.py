@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, given, settings
 import mbsjax as mbs
 from mbsjax._files.formula import FUNCTIONS, parse, value
 
+from .test_step import Writer, stadium
+
 
 TIMES = int(os.environ.get("MBSJAX_FUZZ", "1"))
 EXAMPLES = {
@@ -130,3 +132,54 @@ def test_mutated_drawings(tmp_path_factory, data):
         mbs.read_dxf(path)
     except ValueError:
         pass
+
+
+SVG = """<svg width="40mm" viewBox="0 0 40 30" xmlns="http://www.w3.org/2000/svg">
+<g id="part" transform="translate( 1 , 2 ) rotate( 30 )">
+<path id="rim" d="M 0 0 H 4 A 1 1 0 0 0 4 -2 Q 3 -3 2 -2 C 1 -1 1 -3 0 -2 Z"/> </g>
+<circle id="bore" cx="9" cy="1" r="0.5"/> <rect x="10" y="0" width="3" height="2" rx="0.5"/>
+<polygon points="20 0 , 24 0 , 22 3"/> <ellipse cx="30" cy="5" rx="2" ry="1"/> </svg>
+"""
+
+
+@often(120)
+@given(
+    mutated(
+        [SVG], ["1e400", "nan", "A", "Z", "m", "-1", "0", "1e-300", '<use href="#rim"/>', 'd="', "scale(0)", "</g>"]
+    ),
+    st.sampled_from([{}, {"id": "rim"}, {"id": "part", "unit": "mm"}, {"index": 0}, {"hole": True, "closed": True}]),
+)
+def test_mutated_vector_drawings(tmp_path_factory, text, options):
+    path = tmp_path_factory.getbasetemp() / "drawing.svg"
+    path.write_text(text, encoding="utf-8", errors="replace")
+    told_of(path, mbs.read_svg, options)
+
+
+def step_text() -> str:
+    """A stadium with a bore."""
+    file = Writer()
+    file.face(stadium(file), [file.circle((2.0, 0.0), 0.5, (2.5, 0.0), (2.5, 0.0))], name="top")
+    return file.text()
+
+
+@often(120)
+@given(
+    mutated([step_text()], ["1e400", "#10", "#30", "*", "$", ".F.", "LINE(''", "()", "''", "0.", "-1.", ";", "#9999"]),
+    st.sampled_from(
+        [{}, {"face": "top", "index": 0}, {"index": 1, "hole": True}, {"face": 0, "unit": "m", "index": 0}]
+    ),
+)
+def test_mutated_step_files(tmp_path_factory, text, options):
+    path = tmp_path_factory.getbasetemp() / "plate.step"
+    path.write_text(text, encoding="utf-8", errors="replace")
+    told_of(path, mbs.read_step, options)
+
+
+def told_of(path, read, options):
+    """A profile of finite numbers, or an error that begins with the name of the file."""
+    try:
+        found = read(path, **options)
+    except ValueError as error:
+        assert str(error).startswith(str(path)) and len(str(error)) < 2000
+    else:
+        assert np.isfinite(found.points()).all()

@@ -87,37 +87,18 @@ def _cam_follower(follower: Any = None, cam: Any = None) -> Profile:
     return Profile.chain([(cam.follower if follower is None else follower).element()], closed=False)
 
 
-def _cam_shaft(
-    name: str,
-    body_a: str,
-    body_b: str,
-    *,
-    cam: Any,
-    cam_at: Any = None,
-    follower_at: Any = None,
-    start: Any = None,
-    friction: Any = None,
-    play: Any = None,
-) -> Joint:
-    more = {"start": start, "friction": friction, "play": play}
-    return cam.shaft(name, body_a, body_b, cam_at=cam_at, follower_at=follower_at, **more)
+def _cam_joint(tell: str, *others: str) -> Callable:
+    """A joint that a cam tells, its `shaft` or its `guide`; `others` are keys of it alone."""
 
+    def make(name: str, body_a: str, body_b: str, *, cam: Any, **more: Any) -> Joint:
+        return getattr(cam, tell)(name, body_a, body_b, **more)
 
-def _cam_guide(
-    name: str,
-    body_a: str,
-    body_b: str,
-    *,
-    cam: Any,
-    cam_at: Any = None,
-    follower_at: Any = None,
-    start: Any = None,
-    friction: Any = None,
-    play: Any = None,
-    length: Any = None,
-) -> Joint:
-    more = {"start": start, "friction": friction, "play": play, "length": length}
-    return cam.guide(name, body_a, body_b, cam_at=cam_at, follower_at=follower_at, **more)
+    *first, _ = inspect.signature(make).parameters.values()
+    keys = ("cam_at", "follower_at", "start", "friction", "play", *others)
+    optional = [inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=None) for key in keys]
+    signed: Any = make
+    signed.__signature__ = inspect.Signature([*first, *optional])
+    return signed
 
 
 def _geneva(part: str) -> Callable:
@@ -149,8 +130,8 @@ WORDS: dict[str, dict[str, Callable]] = {
         "revolute_cylindrical": RevoluteCylindrical,
         "revolute_translational": RevoluteTranslational,
         "strut": Strut,
-        "cam_shaft": _cam_shaft,
-        "cam_guide": _cam_guide,
+        "cam_shaft": _cam_joint("shaft"),
+        "cam_guide": _cam_joint("guide", "length"),
     },
     "contact": {"contact": Contact},
     "gauge": {"distance": Distance, "offset": _offset, "angle": Angle},
