@@ -365,6 +365,8 @@ first = "C.impulse[0]"
 second = "C.impulse[1]"
 none = "C.impulse[3]"
 falling = "kinetic[2] + potential[2] - potential[0]"
+last = "C.impact[-1]"
+weakest = "C.impulse[-1]"
 """
 
 
@@ -376,3 +378,5 @@ def test_impulses_of_a_ball_that_bounces():
     np.testing.assert_allclose(found["second"], 2 * 1.5 * speed / 2, rtol=1e-7)
     assert found["none"] == 0.0  # there is room for more than happened
     np.testing.assert_allclose(found["falling"], 0.0, atol=1e-8)
+    np.testing.assert_allclose(found["last"], 0.4, rtol=1e-7)  # 0.2 s of fall, and 0.2 s of flight
+    np.testing.assert_allclose(found["weakest"], found["second"], rtol=1e-15)
