@@ -1,6 +1,7 @@
 """Every public object shows itself in a few lines: numbers where there are some, shapes where there are none yet."""
 
 import functools
+import re
 
 import jax
 import jax.numpy as jnp
@@ -63,3 +64,8 @@ def test_results_show_their_names():
     assert told == ["RESULTS<i32[]>"]
     assert bool(jax.jit(look)(2) == mbs.RESULTS.locked)
     assert mbs.RESULTS[look(jnp.array(2))].startswith("The mechanism locked")
+
+
+def test_results_tell_all_of_their_members():
+    told = re.findall(r"`([a-z_]+)`", mbs.RESULTS.__doc__ or "")
+    assert sorted(told) == sorted(mbs.RESULTS._name_to_item)  # pyright: ignore

@@ -4,10 +4,19 @@ EVENTS = (
     "closed", "transition", "shifted", "released", "deleted", "jammed", "impact", "switched", "triggered", "sticks",
     "slips", "reverses",
 )  # fmt: skip
-"""What happens to a contact: it closes; it goes on to a neighboring element (G_T); it goes over to
-elements elsewhere, which it met; it is released, since it would have to pull; it is deleted, since it is geometrically
-impossible; it closes, and nothing can give way; in dynamics, the bodies meet and part again. A force is switched, a
-trigger passes zero. A pair with friction sticks, or slips again, or begins to slide the other way."""
+"""The kinds of events, in the order of their numbers.
+
+- `closed`: a contact closes, and stays. Without restitution this is what a hit is.
+- `transition`: a contact goes on to the neighboring element (G_T).
+- `shifted`: a contact goes over to elements elsewhere, which it met.
+- `released`: a contact opens, since it would have to pull.
+- `deleted`: a contact opens, since it is geometrically impossible: the profile ends there.
+- `jammed`: a contact of a driven motion closes, and nothing can give way.
+- `impact`: in simulations, the bodies meet and part again.
+- `switched`: a force is switched.
+- `triggered`: a trigger passes zero.
+- `sticks`, `slips`, `reverses`: a pair with friction begins to stick, or to slip, or to slide the other way.
+"""
 
 
 def number(kind: str) -> int:

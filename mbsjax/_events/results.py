@@ -13,7 +13,14 @@ from .._programs.reprs import short
 
 
 class RESULTS(eqx.Enumeration):
-    """How an analysis ended. Values are sentences of advice; compare with `==`.
+    """How an analysis ended. Values are sentences of advice, `RESULTS[sol.result]`; compare with `==`.
+
+    - `successful`.
+    - `not_assembled`, `overlapping`: there is no position to begin from, or bodies overlap in it.
+    - `locked`, `jammed`, `fell`: a driven motion cannot go on.
+    - `no_equilibrium`: no position of rest was found.
+    - `max_steps_reached`, `max_events_reached`, `step_too_small`, `nonfinite`: a simulation or a motion gave up.
+    - `painleve`: friction and rigid bodies contradict each other.
 
     !!! Example
 
