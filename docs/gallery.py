@@ -109,6 +109,7 @@ def answers() -> Iterator[tuple[str, object]]:
     yield "planetary", plots.path(motion, "planet", "mark", axes=plots.ghosts(motion, 5))
     sol = example("over_center").simulate()
     yield "over_center", plots.mechanism(sol, labels=True)
+    yield "snap_fit", plots.ghosts(example("snap_fit").simulate(), 6)
 
 
 def example(name: str) -> mbs.Model:
