@@ -14,6 +14,7 @@ import pytest
 
 import mbsjax as mbs
 from mbsjax import demo
+from mbsjax._files.measures import Measure
 from mbsjax._files.names import names_of
 from mbsjax._files.readings import check_measure
 
