@@ -3,9 +3,11 @@
 import ezdxf
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy.interpolate import BSpline
 
 import mbsjax as mbs
+from mbsjax._cli.main import main
 from tests.green import area
 
 
@@ -195,3 +197,32 @@ def test_mechanisms_as_drawings(tmp_path):
     spatial = mbs.Mechanism([mbs.Body("a")], [mbs.Spherical("S", "ground", "a")])
     with pytest.raises(ValueError, match="own_frames"):
         mbs.write_dxf(spatial, path)
+
+
+def test_drawings_say_the_unit_of_their_lengths(tmp_path, monkeypatch):
+    """$INSUNITS: 4 for mm, 13 for um, 1 for in, 0 for none (DXF reference, header variables)."""
+    monkeypatch.chdir(tmp_path)
+    said = lambda: ezdxf.readfile("out.dxf").header["$INSUNITS"]
+    plate = mbs.polygon(SQUARE)
+    for unit, code in ((None, 0), ("mm", 4), ("in", 1)):
+        plate.to_dxf("out.dxf", unit=unit)
+        assert said() == code
+    with pytest.raises(ValueError, match="unknown unit 'rod'; there are in, ft, mm"):
+        plate.to_dxf("out.dxf", unit="rod")
+    joints = [mbs.Fixed("seat", "ground", "part")]
+    for units, unit, code in ((None, None, 0), (None, "cm", 5), ("µm", None, 13), ("mm", "mm", 4), ("inch", None, 0)):
+        system = None if units is None else mbs.Units(units)
+        part = mbs.Mechanism([mbs.Body("part", profiles={"rim": plate})], joints, units=system)
+        mbs.write_dxf(part, "out.dxf", own_frames=True, unit=unit)
+        assert said() == code
+    with pytest.raises(ValueError, match="has its lengths in 'inch', and `unit` is 'mm'"):
+        mbs.write_dxf(part, "out.dxf", own_frames=True, unit="mm")
+    bare = mbs.Mechanism([mbs.Body("part", profiles={"rim": plate})], joints)
+    (tmp_path / "bare.toml").write_text(mbs.dumps(bare))
+    (tmp_path / "mm.toml").write_text(mbs.dumps(bare) + '\n[units]\nlength = "mm"\n')
+    for given, code in (("bare.toml", 0), ("mm.toml", 4), ("bare.toml --unit m", 6)):
+        for profile in ("", "--profile part.rim"):
+            command = ["--no-cache", "convert", *f"{given} {profile}".split(), "out.dxf", "--overwrite"]
+            done = CliRunner().invoke(main, command)
+            assert done.exit_code == 0, done.output
+            assert said() == code

@@ -26,7 +26,7 @@ _TARGETS = (".toml", ".dyn", ".dxf", ".csv", ".xml", ".urdf")
     "--name", help="Of a drawing, what to read: a layer of a .dxf, an id or layer of an .svg, a face of a .step."
 )
 @click.option("--index", type=click.IntRange(0), help="Which boundary of a drawing; the largest is number 0.")
-@click.option("--unit", help="Of the lengths read from a drawing: m, cm, mm, in, ...; that of the drawing by default.")
+@click.option("--unit", help="Of lengths, m, cm, mm, in, ...: of a drawing to read, or of one of a file without units.")
 @click.option("--hole", is_flag=True, help="Whether a drawing is the boundary of a hole.")
 @click.option("--own-frames", is_flag=True, help="Draw each body in its own frame, not where it stands.")
 @click.option("--cut", is_flag=True, help="Leave out joints that close loops, which URDF does not know.")
@@ -53,6 +53,8 @@ def convert(
       mbsjax convert cam.toml rim.dxf --profile cam.rim
       mbsjax convert four_bar.toml four_bar.xml
     """
+    from .._model.profile.drawing import unit_of_length
+
     kinds = source.suffix.lower(), target.suffix.lower()
     for kind, path, known in zip(kinds, (source, target), ((".toml", ".dyn", *_DRAWINGS), _TARGETS)):
         if kind not in known:
@@ -70,13 +72,14 @@ def convert(
         model = load_model(source)
         if kinds[1] == ".csv" or (kinds[1] == ".dxf" and profile is not None):
             shape = _profile(model, profile, source)
-            shape.to_dxf(target) if kinds[1] == ".dxf" else shape.to_csv(target)
+            length = unit_of_length(model.system, options["unit"])
+            shape.to_dxf(target, unit=length) if kinds[1] == ".dxf" else shape.to_csv(target)
         else:
-            _written(model, target, own_frames, cut)
+            _written(model, target, own_frames, cut, options["unit"])
     wrote(target)
 
 
-def _written(model: "Model", target: pathlib.Path, own_frames: bool, cut: bool) -> None:
+def _written(model: "Model", target: pathlib.Path, own_frames: bool, cut: bool, unit: str | None) -> None:
     """Writes a mechanism in the format that the name of the target says."""
     from .._files.cad.dxf_write import write_dxf
     from .._files.export.mujoco import to_mujoco
@@ -84,7 +87,7 @@ def _written(model: "Model", target: pathlib.Path, own_frames: bool, cut: bool) 
 
     kind = target.suffix.lower()
     if kind == ".dxf":
-        return write_dxf(model.mechanism(), target, own_frames=own_frames)
+        return write_dxf(model.mechanism(), target, own_frames=own_frames, unit=unit)
     makers = {
         ".dyn": _to_dyn,
         ".xml": lambda model: to_mujoco(model.mechanism()),

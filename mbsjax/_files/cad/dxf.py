@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
+from ..._model.profile.drawing import CODES
 from ..._model.profile.profile import Profile
 from ..._model.profile.shapes import MOST_POINTS
 from .boundary import boundary
-from .options import checked, factor
+from .options import UNITS, checked, factor
 from .pieces import Piece, bspline, elliptic, segment
 
 
-# of $INSUNITS, in meters
-_METERS = {1: 0.0254, 2: 0.3048, 4: 1e-3, 5: 1e-2, 6: 1.0, 7: 1e3, 13: 1e-6}
+_METERS = {CODES[name]: meters for name, meters in UNITS.items()}  # of $INSUNITS
 
 
 def read_dxf(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..._model.mechanism import Mechanism
-from ..._model.profile.drawing import draw, new_drawing, placed
+from ..._model.profile.drawing import draw, new_drawing, placed, unit_of_length
 from ..._model.profile.profile import Profile
 from ..._pictures.mechanism import view
 from ..._pictures.scene import Shape, poses, shapes
@@ -17,7 +17,9 @@ from ...frames import PlanarFrame, at
 _SYMBOL = 0.01  # of the mechanism's size: the height of its names
 
 
-def write_dxf(what: Any, path: Any, *, time: float | None = None, own_frames: bool = False) -> None:
+def write_dxf(
+    what: Any, path: Any, *, time: float | None = None, own_frames: bool = False, unit: str | None = None
+) -> None:
     """Writes a drawing of a mechanism: a layer for each body, with its name, its joints and points of interest as
     points, and, if it has no profile, lines between them; a layer `"body.profile"` for each profile.
 
@@ -28,6 +30,8 @@ def write_dxf(what: Any, path: Any, *, time: float | None = None, own_frames: bo
     - `path`: of the drawing.
     - `time`: of a motion, which of its output times: the nearest one. By default the first.
     - `own_frames`: draw each body in its own frame, as a part to be made, not where it stands; of any mechanism.
+    - `unit`: of a mechanism without [`mbsjax.Units`][], what the drawing says of its lengths, which stay as they are:
+        `"mm"`, `"cm"`, `"m"`, `"um"`, `"km"`, `"in"` or `"ft"`; by default the drawing has no unit.
 
     `read_dxf(path, layer="cam.rim")` reads a profile again: lines, arcs, circles and splines as they were to the last
     digits, other curves as splines within 1e-7 of their size. Characters that names of layers cannot have are `_`.
@@ -43,10 +47,10 @@ def write_dxf(what: Any, path: Any, *, time: float | None = None, own_frames: bo
         ...     mbs.read_dxf(file, layer="cam.rim").elements[0].center.tolist()
         [0.5, 0.0]
     """
-    drawing = new_drawing()
     mech, stands = (what, {}) if own_frames and isinstance(what, Mechanism) else _posed(what, time)
     if not (own_frames or mech.planar):
         raise ValueError("a drawing shows planar mechanisms; that of a spatial one has its bodies in their own_frames")
+    drawing = new_drawing(unit_of_length(mech.units, unit))
     space, found = drawing.modelspace(), shapes(mech)
     spread = [p for s in found for p in (*s.skeleton, *(o.points for o in s.outlines))]
     size = float(np.ptp(np.concatenate([np.atleast_2d(p)[:, :2] for p in spread]), 0).max()) if spread else 1.0

@@ -10,19 +10,37 @@ from jaxtyping import Array, Float
 
 from ..._programs.trees import once
 from ...frames import PlanarFrame
+from ..units import Units
 from .base import AbstractElement
 from .cubics import beside, clamped
 from .curves import Spline
 from .elements import Arc, Circle, Line, Point
 
 
-def new_drawing() -> Any:
-    """An empty drawing."""
+# how drawings call units of length, in $INSUNITS
+CODES = {"in": 1, "ft": 2, "mm": 4, "cm": 5, "m": 6, "km": 7, "um": 13}
+
+
+def new_drawing(unit: str | None) -> Any:
+    """An empty drawing, which says what the unit of its lengths is; None: it says none."""
+    if unit is not None and unit not in CODES:
+        raise ValueError(f"an unknown unit {unit!r}; there are {', '.join(CODES)}")
     try:
         import ezdxf
     except ImportError as error:
         raise ImportError('a DXF drawing needs ezdxf: pip install "mbsjax[dxf]"') from error
-    return ezdxf.new("R2010")  # pyright: ignore
+    return ezdxf.new("R2010", units=0 if unit is None else CODES[unit])  # pyright: ignore
+
+
+def unit_of_length(units: Units | None, asked: str | None = None) -> str | None:
+    """What a drawing can say of the unit of its lengths: that of a model, or the one asked for; None if it is not
+    known, or none that drawings have."""
+    if units is None:
+        return asked
+    if asked not in (None, units.length):
+        raise ValueError(f"the mechanism has its lengths in {units.length!r}, and `unit` is {asked!r}")
+    own = units.length.replace("µ", "u")
+    return own if own in CODES else None
 
 
 def placed(points: Any, frame: PlanarFrame | None) -> np.ndarray:

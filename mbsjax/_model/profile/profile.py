@@ -151,10 +151,11 @@ class Profile(eqx.Module):
         rows = "".join(f"{x:.17g},{y:.17g}\n" for x, y in self.points(fineness))
         pathlib.Path(path).write_text("x,y\n" + rows)
 
-    def to_dxf(self, path: Any) -> None:
+    def to_dxf(self, path: Any, *, unit: str | None = None) -> None:
         """Writes a drawing: lines, arcs, circles and splines as such, other curves as splines within 1e-7 of their
-        size. [`mbsjax.read_dxf`][] reads it."""
-        drawing = new_drawing()
+        size. [`mbsjax.read_dxf`][] reads it. `unit` is what the drawing says of its lengths, which stay as they are:
+        `"mm"`, `"cm"`, `"m"`, `"um"`, `"km"`, `"in"` or `"ft"`; by default it has no unit."""
+        drawing = new_drawing(unit)
         draw(drawing.modelspace(), self.elements)
         drawing.saveas(path)
 
