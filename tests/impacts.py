@@ -11,12 +11,12 @@ FLAT = {"R": 0.05, "e": 0.02, "m": 0.5, "k": 2000.0, "F0": 20.0, "g": 9.81, "ome
 TWO_TURNS = 4 * np.pi / 110
 
 
-def flat_follower(p=FLAT, restitution=0.3) -> mbs.Mechanism:
-    """An eccentric disc and a flat-faced follower that a spring presses on."""
+def flat_follower(p=FLAT, restitution=0.3, rim=None) -> mbs.Mechanism:
+    """An eccentric disc, or a cam with another rim, and a flat-faced follower that a spring presses on."""
     face = mbs.Profile.chain([mbs.Line((-0.2, 0.0), (0.2, 0.0))], closed=False)
     return mbs.Mechanism(
         [
-            mbs.Body("cam", mass=1.0, inertia=1.0, profiles={"rim": mbs.eccentric(p["R"], p["e"])}),
+            mbs.Body("cam", mass=1.0, inertia=1.0, profiles={"rim": rim or mbs.eccentric(p["R"], p["e"])}),
             mbs.Body("follower", mass=p["m"], profiles={"face": face}),
         ],
         [

@@ -14,7 +14,7 @@ import mbsjax as mbs
 from mbsjax.demo import CAM, SPRUNG, lost_contact
 from tests.mechanisms import spatial_slider_crank, turn
 from tests.simulated import skid
-from tests.viewing import content, numbers, panel, planar, poses, state, until
+from tests.viewing import both_sides, content, numbers, panel, planar, poses, state, until
 
 
 HOSTILE = "</script><b onclick=1>&amp; \u2028'\""
@@ -115,6 +115,22 @@ def test_friction_in_the_page_is_that_of_the_contact(skidding):
     along = np.stack([numbers(x) for x in contact["friction"]["along"]], 1)
     np.testing.assert_allclose(along, np.tile((-1.0, 0.0), (len(t), 1)), atol=1e-6)
     np.testing.assert_array_equal(numbers(panel(data, "C: friction")["lines"][0]["y"]), force)
+
+
+def test_between_events_at_once_there_is_nothing(sol):
+    """A contact passes on to a corner, and opens at once: the force there, which would pull, acts at no time."""
+    data = content(mbs.view(sol))
+    t = np.array([e["t"] for e in data["events"]])
+    (first,) = np.flatnonzero(np.diff(t) == 0)
+    before, after = both_sides(data, "C23: force")
+    assert min(before.min(), after.min()) > -1e-6 * after.max() and before[first] > 1.0
+    np.testing.assert_allclose([after[first], before[first + 1], after[first + 1]], 0.0, atol=1e-9)
+
+
+def test_friction_before_it_sticks_is_that_of_sliding(skidding):
+    data = content(mbs.view(skidding))
+    before, after = both_sides(data, "C: friction")
+    np.testing.assert_allclose([*before, *after], [2.0, 0.0], atol=1e-6)
 
 
 def test_outlines_are_the_profiles(sol):
@@ -309,10 +325,10 @@ def test_friction_is_drawn_in_the_color_of_slipping(visit, skidding):
     page.evaluate("mbsjax.jump(0.2)")
     x, y = on_screen(page, np.asarray(skidding["C"].point[4]))
     shown = [pixel(page, (x - d, y)) for d in range(5, 14)]  # a fifth as long as the normal force, to the left
-    assert (*bytes.fromhex("c77700"), 255) in shown
+    assert (*bytes.fromhex("b37400"), 255) in shown
     page.evaluate("mbsjax.jump(0.9)")
     x, y = on_screen(page, np.asarray(skidding["C"].point[18]))
-    assert (*bytes.fromhex("c77700"), 255) not in [pixel(page, (x - d, y)) for d in range(5, 14)]
+    assert (*bytes.fromhex("b37400"), 255) not in [pixel(page, (x - d, y)) for d in range(5, 14)]
 
 
 def test_zooming_moving_and_fitting(visit, linkage):

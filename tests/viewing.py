@@ -35,6 +35,13 @@ def panel(data: dict, label: str) -> dict:
     return next(p for p in data["panels"] if p["label"] == label)
 
 
+def both_sides(data: dict, label: str) -> tuple[np.ndarray, np.ndarray]:
+    """A curve of the page just before and just after each event."""
+    line = panel(data, label)["lines"][0]
+    after = numbers(line["y"])[[e["frame"] for e in data["events"]]]
+    return after if line["before"] is None else numbers(line["before"]), after
+
+
 def until(page, condition: str, seconds: float = 20.0) -> None:
     """Waits for a condition; the page's own policy does not let it be evaluated within."""
     for _ in range(int(seconds / 0.02)):

@@ -1,5 +1,7 @@
 """What a simulation tells, from its recorded steps: outputs at given times, and the log of its events."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array
@@ -8,6 +10,7 @@ from .._events.kinds import number
 from .._events.log import Log
 from .._events.results import RESULTS, result_of
 from .._programs.trees import frozen, once
+from .instant import Instant
 from .loop_state import Options
 from .mode import Mode
 from .plant import Plant
@@ -36,11 +39,7 @@ def outputs(plant: Plant, found: Trajectory, recording: Recording, ts: Array, be
         t_k, q, p, mode = jax.tree_util.tree_map(lambda x: x[k], begins)
         t = jnp.where(alive, t, t_k)
         now = advance(plant, t_k, q, p, mode, t, options)
-        kinetic, potential = plant.energies(t, now.frame, now.v, mode)
-        residual = jnp.max(jnp.abs(now.frame.residual), initial=0.0)
-        p, rubs = now.p[: len(plant.problem.unknown)], friction_of(plant, now, mode)
-        values = (now.frame.q, now.v, now.a, p, now.press, now.drive, rubs, kinetic, potential, residual)
-        return jax.tree_util.tree_map(lambda x: jnp.where(alive, x, jnp.nan), values), mode
+        return jax.tree_util.tree_map(lambda x: jnp.where(alive, x, jnp.nan), _told(plant, t, now, mode)), mode
 
     values, mode = jax.vmap(output)(ts)
 
@@ -52,6 +51,27 @@ def outputs(plant: Plant, found: Trajectory, recording: Recording, ts: Array, be
         stopped = jnp.where(fine, stopped, found.t[0])
     stats = Stats(recording.taken, recording.rejected, recording.events, recording.paradox)
     return (*values, mode, log, stopped, code, stats)
+
+
+@once
+def at_states(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> dict[str, Any]:
+    """What is told at given states, one in each row, by the names of `Solution`."""
+
+    def one(t: Array, q: Array, v: Array, mode: Mode) -> tuple:
+        return _told(plant, t, plant.instant(t, q, plant.momentum(plant.frame(q, t, mode), v), mode), mode)
+
+    return dict(zip(_NAMES, jax.vmap(one)(ts, q, v, mode), strict=True))
+
+
+_NAMES = ("q", "v", "a", "p", "press", "drive", "rubbing", "kinetic", "potential", "residual")
+
+
+def _told(plant: Plant, t: Array, now: Instant, mode: Mode) -> tuple:
+    """What a solution tells of an instant, in the order of `_NAMES`."""
+    kinetic, potential = plant.energies(t, now.frame, now.v, mode)
+    residual = jnp.max(jnp.abs(now.frame.residual), initial=0.0)
+    p, rubs = now.p[: len(plant.problem.unknown)], friction_of(plant, now, mode)
+    return now.frame.q, now.v, now.a, p, now.press, now.drive, rubs, kinetic, potential, residual
 
 
 def _log(plant: Plant, found: Trajectory, modes: Mode, recording: Recording, options: Options) -> Log:

@@ -1,6 +1,6 @@
 """A motion as frames to play: its outputs, and its events between them."""
 
-import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -21,19 +21,21 @@ from ..._model.mechanism import Mechanism
 from ..._numerics.groups import SE2
 from ..._programs.trees import once
 from .forces import pushes
+from .sides import at_events, told
 
 
 class Keyframes(NamedTuple):
     """A motion as frames: its output times, and the times of its events among them, so that nothing is interpolated
     across an event.
 
-    `motions` are motions whose rows are the outputs or the events; `order` says which of all their rows each frame is.
-    `events` have the number of their frame.
+    `motions` are motions whose rows are the outputs, or states after events and before them; `order` says which of all
+    their rows each frame is, `before` which are just before the events. `events` have the number of their frame.
     """
 
     mech: Mechanism
     motions: list[Any]
     order: np.ndarray
+    before: np.ndarray
     t: np.ndarray
     events: list[tuple[Event, int]]
     on: np.ndarray  # (frames, contacts)
@@ -44,7 +46,15 @@ class Keyframes(NamedTuple):
 
     def read(self, name: str, field: str) -> np.ndarray:
         """A field of a track, one row for each frame."""
-        return np.concatenate([self.read_motion(k, name, field) for k in range(len(self.motions))])[self.order]
+        return self.every(lambda k: self.read_motion(k, name, field))[self.order]
+
+    def read_before(self, name: str, field: str) -> np.ndarray:
+        """A field of a track just before each event."""
+        return self.every(lambda k: self.read_motion(k, name, field))[self.before]
+
+    def every(self, read: Callable[[int], np.ndarray]) -> np.ndarray:
+        """What `read` gives for each of the motions, in one."""
+        return np.concatenate([read(k) for k in range(len(self.motions))])
 
     def read_motion(self, k: int, name: str, field: str) -> np.ndarray:
         """A field of a coordinate, gauge or contact, or of a point (`"rod.E"`), in the rows of one of the motions."""
@@ -67,14 +77,9 @@ def keyframes(what: Any) -> Keyframes:
     alive = reached(what)
     if not alive.any():
         raise ValueError(f"there is nothing to see: {RESULTS[what.result]}")
-    mech, said, ts, n = what.mech, _said(what), np.asarray(what.ts), len(what.ts)
+    mech, said, ts, n = what.mech, told(what), np.asarray(what.ts), len(what.ts)
     times, count = np.array([event.t for event in said]), len(said)
-    rows = np.flatnonzero(alive)
-    after = rows[np.minimum(np.searchsorted(ts[rows], times), len(rows) - 1)]
-    motions = [what]
-    for start in range(0, count, n):
-        some = np.resize(np.arange(start, min(start + n, count)), n)  # as many as there are outputs: one program
-        motions.append(_at_events(what, after, some))
+    motions = [what, *at_events(what, said, alive)]
     rows = np.flatnonzero(alive & ~np.isin(ts, times))  # the event itself tells of both sides
     t, every = np.concatenate([ts[rows], times]), np.concatenate([rows, n + np.arange(count)])
     place = np.argsort(t, kind="stable")
@@ -84,8 +89,12 @@ def keyframes(what: Any) -> Keyframes:
         passed = [Event(date, "bifurcation", "", None, None, None) for date in what.bifurcations()]
         events += [(event, int(np.searchsorted(t, event.t))) for event in passed]
         events.sort(key=lambda e: e[0].t)
-    poses, size = _placed(mech, motions, order)
-    frames = Keyframes(mech, motions, order, t, events, _active(what, said, order), poses, size, [], {})
+    (poses, size), on = _placed(mech, motions, order), _active(what, said, order)
+    # of several events at once, there are only what was before the first, and what is after the last
+    last = np.searchsorted(times, times, side="right") - 1
+    before = n + np.where(np.diff(times, prepend=np.nan) == 0, last, count + np.arange(count))
+    order = np.concatenate([np.arange(n), n + last])[order]
+    frames = Keyframes(mech, motions, order, before, t, events, on, poses, size, [], {})
     problem = what.problem if isinstance(what, Motion) else what.plant.problem
     return frames._replace(drivers=[(name, frames.read(name, "v")) for name in _driven(mech, problem)])
 
@@ -124,7 +133,8 @@ def _standing(mech: Mechanism, q: Array, t: float, begin: dict[str, tuple[Array,
         np.zeros((1, len(mech.contacts)), bool),
         [(name, np.asarray(v)[None]) for name, (_, v) in begin.items()],
     )
-    return Keyframes(mech, [where], np.arange(1), np.full(1, t), [], on, poses, size, driven, {})
+    rows, none = np.arange(1), np.arange(0)
+    return Keyframes(mech, [where], rows, none, np.full(1, t), [], on, poses, size, driven, {})
 
 
 def _driven(mech: Mechanism, problem: Problem) -> dict[str, Any]:
@@ -144,62 +154,6 @@ def _placed(mech: Mechanism, motions: list[Any], order: np.ndarray) -> tuple[dic
 def reached(what: Any) -> np.ndarray:
     """Which outputs there are: those before its end."""
     return np.asarray(np.isfinite(what.q).all(-1))
-
-
-def _said(what: Any) -> list[Event]:
-    if isinstance(what, Solution):
-        return what.events.list(what.mech, what.triggers)
-    return [] if what.events is None else what.events.list(what.mech)
-
-
-def _at_events(what: Any, after: np.ndarray, some: np.ndarray) -> Any:
-    """The motion with some events as its rows; `after` is the next output of each event."""
-    log: Any = what.events
-    places = what.mode.places
-    elements = _elements(log, after, np.stack([places.e1, places.e2], -1))[some]
-    mode = jax.tree_util.tree_map(lambda x: x[after[some]], what.mode)
-    places = mode.places._replace(e1=jnp.asarray(elements[..., 0]), e2=jnp.asarray(elements[..., 1]))
-    mode = mode._replace(places=places)
-    same: dict[str, Any] = {"ts": log.t[some], "q": log.q[some], "v": log.v_after[some]}
-    if isinstance(what, Motion):
-        return dataclasses.replace(what, **same, a=log.a_after[some], mode=mode)
-    on = log.active[some]
-    press = jnp.where(on, what.press[after[some]], 0.0)
-    rubbing = _rubbing(what, after)
-    rubbing = jax.tree_util.tree_map(lambda x: x[some], rubbing)
-    mode = mode._replace(active=on)
-    return dataclasses.replace(what, **same, a=what.a[after[some]], held=mode, press=press, rubbing=rubbing)
-
-
-def _rubbing(what: Solution, after: np.ndarray) -> Any:
-    """Friction after each event: that of the next output, but for whether it holds what the event tells of."""
-    rubbing = jax.tree_util.tree_map(lambda x: x[after], what.rubbing)
-    if not rubbing.sticks.shape[1]:
-        return rubbing
-    names = what.plant.friction.names if what.plant.friction is not None else ()
-    sticks = np.array(rubbing.sticks)
-    for i, event in enumerate(_said(what)):
-        if event.kind in ("sticks", "slips", "reverses"):
-            sticks[i, names.index(event.contact)] = event.kind == "sticks"
-    return rubbing._replace(sticks=jnp.asarray(sticks))
-
-
-def _elements(log: Any, after: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The elements of all contacts after each event, from those at the outputs: back from the next output to the first
-    event before it, then on from event to event."""
-    contact, old, new = (np.asarray(x) for x in (log.contact, log.before, log.after))
-    of_contact = contact < rows.shape[1]  # not of a force or a trigger
-    found = rows[after]
-    for row in np.unique(after):
-        events, now = np.flatnonzero(after == row), rows[row].copy()
-        for i in events[::-1]:
-            if of_contact[i]:
-                now[contact[i]] = old[i]
-        for i in events:
-            if of_contact[i]:
-                now[contact[i]] = new[i]
-            found[i] = now
-    return found
 
 
 def _active(what: Any, said: list[Event], order: np.ndarray) -> np.ndarray:

@@ -20,29 +20,29 @@ _OVER = " over "
 
 
 class Signal(NamedTuple):
-    """A quantity along a motion. `read(frames, k)` gives its rows for motion `k` of some frames; None where that is
-    known at the outputs only."""
+    """A quantity along a motion. `read(frames, k)` gives its rows for motion `k` of some frames."""
 
     key: str
     of: str
     quantity: str
     dimension: str  # of its unit: "angle", "length", "force", ...; "number" for none
     columns: list[str]
-    read: Callable[[Keyframes, int], np.ndarray | None]
-    jumps: bool = False  # at an event, from one value to another
-    before: Callable[[Keyframes], np.ndarray] | None = None  # the values just before each event
+    read: Callable[[Keyframes, int], np.ndarray]
 
     @property
     def label(self) -> str:
         return self.of if self.key in (self.of, f"{self.of}.q") else f"{self.of}: {self.quantity}"
 
     def rows(self, frames: Keyframes) -> np.ndarray:
-        """Its values in all frames. What is known at the outputs only is interpolated at events."""
-        parts = [self.read(frames, k) for k in range(len(frames.motions))]
-        if all(part is not None for part in parts):
-            return np.concatenate([_columns(part) for part in parts])[frames.order]
-        t, there = np.asarray(frames.motions[0].ts), reached(frames.motions[0])
-        return np.stack([np.interp(frames.t, t[there], y) for y in _columns(parts[0])[there].T], 1)
+        """Its values in all frames."""
+        return self._every(frames)[frames.order]
+
+    def before(self, frames: Keyframes) -> np.ndarray:
+        """Its values just before each event."""
+        return self._every(frames)[frames.before]
+
+    def _every(self, frames: Keyframes) -> np.ndarray:
+        return frames.every(lambda k: _columns(self.read(frames, k)))
 
 
 def signals(frames: Keyframes) -> list[Signal]:
@@ -104,19 +104,25 @@ def _asked(frames: Keyframes, known: list[Signal], name: str) -> list[tuple[Sign
 def _packed(first: Keyframes, others: list[Keyframes], signal: Signal) -> dict:
     units = first.mech.units
     scale = shown(units, signal.dimension)
-    y = scale * signal.rows(first)
-    before = None if signal.before is None else scale * signal.before(first)
+    y, before = scale * signal.rows(first), scale * signal.before(first)
+    after = y[[frame for event, frame in first.events if event.kind != "bifurcation"]]
     lines = [
         {
             "label": column,
             "y": packed(y[:, i]),
             "band": _band(first.t, y[:, i], others, signal, i, scale),
-            "before": None if before is None else packed(before[:, i]),
+            "before": packed(before[:, i]) if _jumps(y[:, i], before[:, i], after[:, i]) else None,
         }
         for i, column in enumerate(signal.columns)
     ]
     told = {"key": signal.key, "of": signal.of, "label": signal.label, "quantity": signal.quantity}
-    return told | {"unit": unit_label(units, signal.dimension), "lines": lines, "jumps": signal.jumps, "over": None}
+    return told | {"unit": unit_label(units, signal.dimension), "lines": lines, "over": None}
+
+
+def _jumps(y: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:
+    """Whether a quantity is not the same on both sides of all events, as far as can be seen."""
+    largest = np.abs(y[np.isfinite(y)]).max(initial=0.0)
+    return not np.allclose(before, after, rtol=0.0, atol=1e-9 * largest, equal_nan=True)
 
 
 def _track(name: str, field: str) -> Callable[[Keyframes, int], np.ndarray]:
@@ -125,7 +131,7 @@ def _track(name: str, field: str) -> Callable[[Keyframes, int], np.ndarray]:
 
 def _coordinates(frames: Keyframes) -> list[Signal]:
     mech, found = frames.mech, []
-    names = iter(enumerate(mech.coordinates))
+    names = iter(mech.coordinates)
     for joint in mech.joints:
         pair = joint.pair
         slots = dict(zip(pair.coordinates, pair.slots))
@@ -136,26 +142,18 @@ def _coordinates(frames: Keyframes) -> list[Signal]:
                 if slot is not None:
                     columns[slot] = coordinate
             found.append(Signal(joint.name, joint.name, what, "number", columns, _track(joint.name, "q")))
-        for slot, (freedom, name) in zip(pair.slots, names):
+        for slot, name in zip(pair.slots, names):
             if slot is not None:
-                found += _rates(mech, name, freedom)
+                found += _rates(mech, name)
     return found
 
 
-def _rates(mech: Mechanism, name: str, freedom: int | None = None) -> list[Signal]:
+def _rates(mech: Mechanism, name: str) -> list[Signal]:
     """The position, velocity and acceleration of a coordinate or gauge."""
-    signals = []
-    for field, rate in _RATES.items():
-        before = None if rate != 1 or freedom is None else lambda frames, j=freedom: _before(frames, j)
-        told = quantity(mech, name, rate)
-        signals.append(Signal(f"{name}.{field}", name, *told, [""], _track(name, field), rate == 2, before))
-    return signals
-
-
-def _before(frames: Keyframes, freedom: int) -> np.ndarray:
-    """A velocity just before each event."""
-    log = frames.motions[0].events
-    return np.zeros((0, 1)) if log is None else np.asarray(log.v_before)[: int(log.count), [freedom]]
+    return [
+        Signal(f"{name}.{field}", name, *quantity(mech, name, rate), [""], _track(name, field))
+        for field, rate in _RATES.items()
+    ]
 
 
 def _gauges(mech: Mechanism) -> list[Signal]:
@@ -170,7 +168,7 @@ def _points(mech: Mechanism) -> list[Signal]:
             for field, rate in _RATES.items():
                 columns, read = list("xy" if mech.planar else "xyz"), _track(name, field)
                 words, kind = moved(True, rate) if rate else ("position", "length")
-                found.append(Signal(f"{name}.{field}", name, words, kind, columns, read, rate == 2))
+                found.append(Signal(f"{name}.{field}", name, words, kind, columns, read))
     return found
 
 
@@ -182,7 +180,7 @@ def _contacts(frames: Keyframes) -> list[Signal]:
             fields += ["force"] if contact.friction is None else ["force", "friction"]
         for field in fields:
             read, key = _track(contact.name, field), f"{contact.name}.{field}"
-            found.append(Signal(key, contact.name, *PARTS[field], [""], read, field != "gap"))
+            found.append(Signal(key, contact.name, *PARTS[field], [""], read))
     return found
 
 
@@ -200,21 +198,25 @@ def _dynamics(frames: Keyframes) -> list[Signal]:
     for i, column in enumerate(run.plant.problem.columns):
         name, length = along[column]
         kind = pushed(length)
-        read = lambda frames, k, i=i: None if k else np.asarray(frames.motions[0].drive)[:, i]
+        read = lambda frames, k, i=i: np.asarray(frames.motions[k].drive)[:, i]
         found.append(Signal(f"{name}.drive", name, f"driving {kind}", kind, [""], read))
     return [*found, Signal("energy", "energy", "energy", "energy", ["kinetic", "potential", "total"], _energies)]
 
 
-def _energies(frames: Keyframes, k: int) -> np.ndarray | None:
-    run = frames.motions[0]
-    return None if k else np.stack([run.kinetic, run.potential, run.kinetic + run.potential], 1)
+def _energies(frames: Keyframes, k: int) -> np.ndarray:
+    run = frames.motions[k]
+    return np.stack([run.kinetic, run.potential, run.kinetic + run.potential], 1)
 
 
 def _reaction(mech: Mechanism, joint: str) -> Signal:
-    """The force that a joint transmits, in ground."""
+    """The force that a joint transmits, in ground, and its size."""
     dim = 2 if mech.planar else 3
-    read = lambda frames, k: None if k else np.asarray(frames.motions[0].reaction(joint).force_ground)[:, :dim]
-    return Signal(f"{joint}.reaction", joint, "reaction", "force", list("xyz")[:dim], read)
+
+    def read(frames: Keyframes, k: int) -> np.ndarray:
+        force = np.asarray(frames.motions[k].reaction(joint).force_ground)[:, :dim]
+        return np.column_stack([force, np.linalg.norm(force, axis=1)])
+
+    return Signal(f"{joint}.reaction", joint, "reaction", "force", [*"xyz"[:dim], "|F|"], read)
 
 
 def _columns(rows: Any) -> np.ndarray:

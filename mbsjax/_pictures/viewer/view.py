@@ -229,7 +229,13 @@ def _at_rest(what: Any) -> dict:
 def _arrow(touch: Touching) -> dict:
     rows = {key: [packed(x[None]) for x in getattr(touch, key)] for key in ("point", "normal")}
     force = packed(np.array([touch.force]))
-    return {"name": touch.name, "on": packed(np.ones(1), np.uint8), "force": force, "friction": None} | rows
+    return {
+        "name": touch.name,
+        "on": packed(np.ones(1), np.uint8),
+        "force": force,
+        "before": None,
+        "friction": None,
+    } | rows
 
 
 def _check(what: Any, name: str, *, batch: bool = False, model: bool = True) -> None:
@@ -274,22 +280,23 @@ def _end(what: Any) -> dict | None:
 
 
 def _contact(frames: Keyframes, k: int, name: str) -> dict:
-    on, force, rubs = frames.on[:, k], None, None
+    on, force, before, rubs = frames.on[:, k], None, None, None
     contact, normals = frames.mech.contact(name), frames.read(name, "normal")
     if isinstance(frames.motions[0], Solution):
-        force = packed(np.where(on, frames.read(name, "force"), 0.0))
+        force, before = packed(np.where(on, frames.read(name, "force"), 0.0)), packed(frames.read_before(name, "force"))
         if contact.friction is not None:
             X = frames.poses[contact.body_a]
             turned = np.asarray(quaternion_matrix(jnp.asarray(X[:, 3:]))) if X.shape[1] == 7 else X
             along = tangents(frames.mech, contact, turned, normals)
             rubs = {
                 "force": packed(np.where(on, frames.read(name, "friction"), 0.0)),
+                "before": packed(frames.read_before(name, "friction")),
                 "along": [packed(x) for x in along.T],
                 "sticks": packed(on & frames.read(name, "sticks"), np.uint8),
             }
     point, normal = ([packed(x) for x in rows.T] for rows in (frames.read(name, "point"), normals))
     told = {"name": name, "on": packed(on, np.uint8), "point": point, "normal": normal, "force": force}
-    return told | {"friction": rubs}
+    return told | {"before": before, "friction": rubs}
 
 
 def _page(title: str, content: dict) -> str:

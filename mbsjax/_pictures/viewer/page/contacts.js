@@ -21,16 +21,18 @@ const drawArrow = (p, e, color, width, head) => {  // from one place to another;
 const long = force => Math.min(Math.abs(force) / largest, 1.5) * Math.min(80, H / 5) / view.scale;
 const drawContact = (c, i, j, s) => {
   if (!c.on[i] || !c.point[i].every(Number.isFinite)) return;
-  const whole = c.on[j] && c.point[j].every(Number.isFinite), k = whole ? s : 0;
+  const event = eventAt.get(j), whole = (c.on[j] || event !== undefined) && c.point[j].every(Number.isFinite);
+  const k = whole ? s : 0;
   const p = c.point[i].map((x, m) => mix(x, c.point[whole ? j : i][m], k));
   const n = unit(c.normal[i].map((x, m) => mix(x, c.normal[whole ? j : i][m], k)));
-  const force = c.force ? (isEvent[j] || !whole ? c.force[i] : mix(c.force[i], c.force[j], s)) : null;
+  const between = x => mix(x.force[i], event === undefined ? x.force[j] : x.before[event], k);
+  const force = c.force && between(c);
   item(5, add(p, eye.out, size), () => {
     const e = add(p, n, force === null ? 30 / view.scale : long(force)), head = force === null ? 5 : 8;
     const [flat, d] = drawArrow(p, e, paint.force, force === null ? 1.4 : 2.4, head);
     const f = c.friction;
     if (f) {
-      const rubs = isEvent[j] || !whole ? f.force[i] : mix(f.force[i], f.force[j], s);
+      const rubs = between(f);
       drawArrow(p, add(p, f.along[i], Math.sign(rubs) * long(rubs)), paint.kind(f.sticks[i] ? "sticks" : "slips"), 2.4, 8);
     }
     disc(p, 3.6, paint.force, paint.card, 1.4);

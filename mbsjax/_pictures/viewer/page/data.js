@@ -39,10 +39,10 @@ for (const lane of lanes) {
   }
   for (const d of lane.drivers) d.speed = unpack(d.speed);
   for (const c of [...lane.contacts, ...lane.reactions]) {
-    c.on = unpack(c.on); c.force = unpack(c.force);
+    c.on = unpack(c.on); c.force = unpack(c.force); c.before = unpack(c.before);
     c.point = rows(c.point.map(unpack)); c.normal = rows(c.normal.map(unpack));
     const f = c.friction;
-    if (f) { f.force = unpack(f.force); f.sticks = unpack(f.sticks); f.along = rows(f.along.map(unpack)) }
+    if (f) { f.force = unpack(f.force); f.before = unpack(f.before); f.sticks = unpack(f.sticks); f.along = rows(f.along.map(unpack)) }
   }
   for (const p of [...lane.panels, ...lane.more]) for (const l of p.lines) {
     l.y = unpack(l.y); l.band = l.band && l.band.map(unpack); l.before = unpack(l.before);

@@ -6,15 +6,12 @@ const titled = s => {  // the quantity and its unit
   return (s.of === s.quantity ? s.of : `${s.of}: ${s.quantity}`) + (s.unit ? ` (${s.unit})` : "");
 };
 const timeTitle = "t" + (data.time_unit ? ` (${data.time_unit})` : "");
-const numbered = data.events.filter(e => e.kind !== "bifurcation");  // those with values before them
-for (const s of signals.values()) for (const line of s.lines)
-  line.left = line.before && new Map(numbered.map((e, i) => [e.frame, line.before[i]]));
-const leftOf = (s, line, i) => {  // the value just before a frame, where it jumps there
-  if (!isEvent[i]) return line.y[i];
-  return line.left ? line.left.get(i) ?? line.y[i] : s.jumps && i ? line.y[i - 1] : line.y[i];
+const leftOf = (line, i) => {  // the value just before a frame, where it jumps there
+  const event = eventAt.get(i);
+  return line.before && event !== undefined ? line.before[event] : line.y[i];
 };
-const valueAt = (s, line, i, j, part) => {
-  const next = leftOf(s, line, j);
+const valueAt = (line, i, j, part) => {
+  const next = leftOf(line, j);
   return Number.isFinite(next) ? mix(line.y[i], next, part) : line.y[i];
 };
 const limits = arrays => {
@@ -130,7 +127,7 @@ const drawBand = (plot, g, [low, high]) => {
 const drawLine = (plot, g, line) => {
   g.beginPath(); let down = false;
   T.forEach((_, i) => {
-    const x = plot.x(plot.at(i)), y = line.y[i], left = leftOf(plot.signal, line, i);
+    const x = plot.x(plot.at(i)), y = line.y[i], left = leftOf(line, i);
     if (!Number.isFinite(y)) { down = false; return }
     if (down && left !== y && Number.isFinite(left)) g.lineTo(x, plot.y(left));
     if (down) g.lineTo(x, plot.y(y)); else g.moveTo(x, plot.y(y));
@@ -161,7 +158,7 @@ const drawPlot = plot => {
 };
 const drawCursor = plot => {
   const [g, , h] = sized(plot.front), [i, j, part] = between(T, now), s = plot.signal, over = plot.abscissa;
-  const x = plot.x(over ? valueAt(over, over.lines[0], i, j, part) : now);
+  const x = plot.x(over ? valueAt(over.lines[0], i, j, part) : now);
   if (!over) {
     g.strokeStyle = paint.ink;
     g.lineWidth = 1;
@@ -171,7 +168,7 @@ const drawCursor = plot => {
     g.stroke();
   }
   const said = s.lines.map((line, k) => {
-    const y = valueAt(s, line, i, j, part);
+    const y = valueAt(line, i, j, part);
     if (Number.isFinite(y)) {
       g.beginPath();
       g.arc(x, plot.y(y), 3.4, 0, 7);
