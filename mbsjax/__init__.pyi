@@ -168,6 +168,7 @@ from ._synthesis.synthesize import Design as Design, Synthesis as Synthesis, syn
 from ._synthesis.task import Task as Task
 from ._synthesis.tradeoff import Front as Front, levels as levels, pareto as pareto
 from ._tolerance.allocation import Allocation as Allocation, allocate as allocate
+from ._tolerance.analysis import tolerance as tolerance
 from ._tolerance.belief import Belief as Belief
 from ._tolerance.campaign import Campaign as Campaign, campaign as campaign
 from ._tolerance.capability import Capability as Capability, Moments as Moments, capability as capability
@@ -196,7 +197,7 @@ from ._tolerance.reliability import (
     importance as importance,
     reliability as reliability,
 )
-from ._tolerance.report import Report as Report, tolerance as tolerance
+from ._tolerance.report import Report as Report
 from ._tolerance.sample import Sample as Sample, monte_carlo as monte_carlo
 from ._tolerance.sobol import SobolIndices as SobolIndices, sobol_indices as sobol_indices
 from ._tolerance.store import StoreError as StoreError, StoreWarning as StoreWarning

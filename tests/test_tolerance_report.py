@@ -8,8 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy
+from click.testing import CliRunner
 
 import mbsjax as mbs
+from mbsjax._cli.main import main
 from mbsjax._tolerance.belief import RejectEstimate, SampledYield, believe
 from mbsjax._tolerance.report_drawing import _radius
 
@@ -487,3 +489,46 @@ def test_a_radius_is_named_from_its_center():
     center, end = _radius(points, moves)
     np.testing.assert_allclose(center, [4.0, -3.0], atol=1e-9)
     np.testing.assert_allclose(np.linalg.norm(end - center), 2.0)
+
+
+def test_without_limits_nothing_is_said_of_them(tmp_path):
+    made = mbs.Study(lambda p: p, {"x": 2.0}, {"x": 0.3}, {"y": lambda p: 4 * p["x"], "z": lambda p: p["x"] ** 2})
+    found = mbs.tolerance(made, second=False, samples=64)
+    assert found["summary"].columns == ("measure", "main contributor", "% of variance")
+    assert found["summary"].rows == [("y", "x", 100.0), ("z", "x", 100.0)]
+    labels = " ".join(row[0] for row in found["measures"].rows)
+    assert not [word for word in ("Cp", "Pp", "ppm", "yield", "limit", "level") if word in labels]
+    assert "which method to believe" not in [table.title for table in found.tables]
+    page = mbs.tolerance(made, second=False).to_html(tmp_path / "page.html").read_text()
+    assert "<td>Sigma</td>" in page and "<td>Skewness</td>" not in page and "<td>Kurtosis</td>" not in page
+
+
+def test_measures_without_limits_are_looked_at_in_corners_and_searched_if_asked():
+    """Of x (1 - x) about 1/2 the largest value, 1/4, lies inside; of x + 7 - x nothing varies."""
+    hill, flat = lambda p: p["x"] * (1 - p["x"]), lambda p: p["x"] + 7.0 - p["x"]
+    made = mbs.Study(lambda p: p, {"x": 0.45}, {"x": 0.1}, {"hill": hill, "flat": flat})
+    looked, searched = mbs.tolerance(made).worst, mbs.tolerance(made, worst=True).worst
+    assert looked.basis_upper[0] == "not searched" and searched.basis_upper[0] == "searched"
+    assert looked.upper[0] < 0.25 and abs(searched.upper[0] - 0.25) < 1e-14
+    assert abs(looked.lower[0] - 0.35 * 0.65) < 1e-14 and looked.lower[0] == searched.lower[0]
+    np.testing.assert_allclose([searched.lower[1], searched.upper[1]], 7.0, rtol=1e-15)
+    assert mbs.tolerance(made, second=False).points == []
+
+
+def test_an_interrupted_study_keeps_the_steps_that_are_done(linkage, tmp_path, monkeypatch):
+    def impatient(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mbsjax._tolerance.analysis.worst_case", impatient)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "crank.toml").write_text(FILE + TABLES)
+    done = CliRunner().invoke(main, ["tolerance", "crank.toml"])
+    assert done.exit_code == 130, done.output
+    assert "step 2 of 4, second order" in done.output and "most likely rejects" not in done.output
+    told = json.loads((tmp_path / "crank_tolerance" / "report.json").read_text())
+    # travel = sqrt(rod^2 - crank^2) at the end: its slopes in rod and crank are 5/4 and -3/4
+    rows = {row[0]: row[5] for row in told["contributors of travel"]["rows"]}
+    np.testing.assert_allclose([rows["crank"], rows["rod"]], linkage.first.slopes[0], rtol=1e-12)
+    assert abs(rows["crank"] + 0.75) < 0.01 and abs(rows["rod"] - 1.25) < 0.01  # at the means, which are a little off
+    assert "mean shift" in told["contributors of travel"]["columns"]
+    assert "Slider-crank" in (tmp_path / "crank_tolerance" / "report.html").read_text()

@@ -71,8 +71,8 @@ def working(what: str) -> Iterator[None]:
     def tell(text: str) -> None:
         if ERR.is_terminal:
             status.update(f"{what}: {text}" if text else f"{what} ...")
-        elif text and not said:  # one line is enough for a file
-            said.append(text)
+        elif text and text.partition(" ... ")[0] not in said:  # one line for each is enough for a file
+            said.append(text.partition(" ... ")[0])
             ERR.print(f"{what}: {text}", style="dim", markup=False, soft_wrap=True)
 
     with ERR.status(f"{what} ...") as status, told_by(tell):

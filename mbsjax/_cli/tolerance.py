@@ -1,6 +1,7 @@
 """The command `tolerance`: a report of a tolerance study."""
 
 import contextlib
+import dataclasses
 import pathlib
 from typing import Any
 
@@ -18,8 +19,8 @@ from .options import SEED, changes_option, file_argument, output_options, result
 @click.option("--samples", "-n", type=click.IntRange(0), default=0, show_default=True, help="How many, beside slopes.")
 @click.option("--rare", type=click.IntRange(0), default=0, show_default=True, help="Samples for rare rejects (ppm).")
 @SEED
-@click.option("--second/--first", default=True, show_default=True, help="Expand to second order, or first alone.")
-@click.option("--worst/--no-worst", default=True, show_default=True, help="Look for the exact worst case.")
+@click.option("--second/--first", default=True, show_default=True, help="Expand to second order, or stop at slopes.")
+@click.option("--worst/--no-worst", default=None, help="Search the worst case.  [default: of measures with limits]")
 @click.option("--target", type=click.FloatRange(0.0, min_open=True), help="A Cpk, or a yield below 1.  [default: 1.33]")
 @click.option("--what-if", type=click.Path(path_type=pathlib.Path), metavar="FILE", help="Other tolerances and limits.")
 @computes
@@ -32,7 +33,7 @@ def tolerance(
     rare: int,
     seed: int,
     second: bool,
-    worst: bool,
+    worst: bool | None,
     target: float | None,
     what_if: pathlib.Path | None,
 ) -> None:
@@ -43,7 +44,8 @@ def tolerance(
     Example:
       mbsjax tolerance four_bar.toml -n 4096
     """
-    from .._tolerance.report import TARGET, tolerance as analyze
+    from .._tolerance.analysis import slopes, steps
+    from .._tolerance.report import TARGET
 
     model = load_model(file, changes)
     if what_if is not None:
@@ -52,16 +54,40 @@ def tolerance(
     results_folder(output, file, "tolerance", overwrite)
     with working("the nominal mechanism"):
         study = model.study()
-    with working("tolerances"):
-        known = {name: unit for name, unit in units.items() if name in (*study.choice.names, *study.labels)}
-        goal = TARGET if target is None else target
-        report = analyze(
-            study, samples=samples, rare=rare, seed=seed, second=second, worst=worst, target=goal, units=known
-        )
+    known = {name: unit for name, unit in units.items() if name in (*study.choice.names, *study.labels)}
+    inside = worst if worst is not None else "limited" if second else False
+    ahead = steps(study, samples, seed, second=second, worst=inside, progress=False, rare=rare)
+    numbered = lambda i, name: f"step {i + 1} of {len(ahead) + 1}, {name}"
+    with working(numbered(0, "slopes")):
+        report = slopes(study, seed=seed, target=TARGET if target is None else target, units=known)
     folder = results_folder(output, file, "tolerance", overwrite, make=True)
-    plays = model.play_parts()
-    for table in [*report.tables, *([] if plays is None else [plays.table])]:
+    shown = report.slope_tables
+    for table in shown:
         show(table)
-    wrote(*report.to_csv(folder), report.to_json(folder / "report.json"))
+    interrupted = False
+    try:
+        written = _write(report, folder)
+        for i, step in enumerate(ahead, 1):
+            with working(numbered(i, step.name)):
+                report = dataclasses.replace(report, **step.found(report))
+            written = _write(report, folder)
+    except KeyboardInterrupt:
+        interrupted = True  # what is there is kept
+        written = _write(report, folder)
+    plays = None if interrupted else model.play_parts()
+    for table in [*report.tables, *([] if plays is None else [plays.table])]:
+        if table not in shown:
+            show(table)
+    wrote(*written)
     with contextlib.suppress(ImportError):
-        wrote(report.to_html(folder / "report.html", title=model.title))
+        page = report.to_html(folder / "report.html", title=model.title, mechanism=False)
+        wrote(page)
+        if not interrupted:
+            with working("the mechanism in the page"):  # a program of its own, which may take a while
+                report.to_html(page, title=model.title)
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+def _write(report: Any, folder: pathlib.Path) -> list[pathlib.Path]:
+    return [*report.to_csv(folder), report.to_json(folder / "report.json")]

@@ -85,6 +85,12 @@ def tell(text: str) -> None:
         sys.stderr.flush()
 
 
+def progressed(text: str) -> None:
+    """Says how far it has come, where somebody listens."""
+    if _told_by:
+        _told_by[-1](text)
+
+
 def _in_notebook() -> bool:
     """Whether this runs in the kernel of a notebook."""
     there = sys.modules.get("IPython")

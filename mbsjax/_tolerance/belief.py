@@ -9,6 +9,7 @@ from .._programs.reprs import by_fields
 
 _APART = 3.0  # standard errors between numbers that disagree
 _FEW = 10  # rejected samples, below which they tell little of a rate
+NO_LIMITS = "it has no limits"  # and so there is no yield
 
 
 class RejectEstimate(NamedTuple):
@@ -88,7 +89,7 @@ def believe(
     """
     lost = sampled is not None and sampled.failed > 0
     if not limited and not lost:
-        return Belief("", np.nan, np.nan, "it has no limits")
+        return Belief("", np.nan, np.nan, NO_LIMITS)
     if estimate is not None and limited:
         found = _rare(sampled, estimate)
         if found is not None:

@@ -2,7 +2,7 @@
 
 import json
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -12,18 +12,17 @@ import scipy
 from .._pictures.table import Table
 from .._programs.reprs import has_numbers, head
 from . import report_plots as plots
-from .belief import Belief, RejectEstimate
-from .design_points import DesignPoint, form
-from .evaluate import CHUNK
-from .reliability import Reliability, reliability
+from .belief import NO_LIMITS, Belief, RejectEstimate
+from .design_points import DesignPoint
+from .reliability import Reliability
 from .report_data import Contents
 from .report_drawing import drawn
 from .report_page import page
-from .sample import Sample, monte_carlo
+from .sample import Sample
 from .study import Study
-from .summary import Found, Summary, gathered, group_names, ranking, summary, survivors
-from .taylor import FirstOrder, SecondOrder, first_order, second_order
-from .worst_case import WorstCase, worst_case
+from .summary import Found, Summary, gathered, ranking, summary, survivors
+from .taylor import FirstOrder, SecondOrder
+from .worst_case import WorstCase
 
 
 TARGET = 1.33
@@ -60,7 +59,8 @@ class Report(eqx.Module):
         rows = [name for name in self.study.slices if name not in single]
         found = self._found
         lines = summary(found, self.target)
-        tables = [self._summary(lines), self._ranking(found), self._methods(lines)]
+        tables = [self._summary(lines), self._ranking(found)]
+        tables += [self._methods(lines)] if self._judged(lines) else []
         tables += [self._measures(single)] if single else []
         tables += [self._contributors(name) for name in single]
         tables += [self._stroke(name) for name in rows]
@@ -71,6 +71,12 @@ class Report(eqx.Module):
         if self.sample is not None:
             tables += [self._classes(), *self._sequences()]
         return tables
+
+    @property
+    def slope_tables(self) -> list[Table]:
+        """Those of `tables` that tell which dimensions matter."""
+        named = ("ranking", "contributors of ", "along the stroke: ")
+        return [table for table in self.tables if table.title.startswith(named)]
 
     def __getitem__(self, title: str) -> Table:
         found = {table.title: table for table in self.tables}
@@ -100,7 +106,15 @@ class Report(eqx.Module):
         estimates = {} if self.rare is None else {x: _estimate(self.rare, x) for x in self.study.labels}
         return gathered(self.study, self.first, self.second, self.sample, {k: v for k, v in estimates.items() if v})
 
+    @staticmethod
+    def _judged(lines: list[Summary]) -> bool:
+        """Whether there is more to say of a yield than that no measure has limits."""
+        return any(x.verdict or x.belief.why != NO_LIMITS for x in lines)
+
     def _summary(self, lines: list[Summary]) -> Table:
+        if not self._judged(lines):
+            rows = [(x.measure, x.contributor, 100 * x.part) for x in lines]
+            return Table("summary", ("measure", "main contributor", "% of variance"), rows)
         lower, upper = np.asarray(self.study.lower), np.asarray(self.study.upper)
         rows = [
             (
@@ -133,9 +147,11 @@ class Report(eqx.Module):
         def row(label: str, x: Any, factor: float = 1.0) -> None:
             rows.append((label, *(float(v) * factor for v in np.asarray(x)[at])))
 
+        limited = bool(np.isfinite([self.study.lower, self.study.upper])[:, at].any())
         row("nominal", self.study.at_nominal.values)
-        row("lower limit", self.study.lower)
-        row("upper limit", self.study.upper)
+        if limited:
+            row("lower limit", self.study.lower)
+            row("upper limit", self.study.upper)
         row("worst case, linear, lower", first.middle - first.worst_case)
         row("worst case, linear, upper", first.middle + first.worst_case)
         if worst is not None:
@@ -165,6 +181,8 @@ class Report(eqx.Module):
             if tally is not None:
                 row("sampled: least", tally.least)
                 row("sampled: largest", tally.largest)
+            if not limited:
+                continue
             p, only = "Cp", ""
             if self.sample is not None and tally is not None:
                 p, only = "Pp", " of survivors" if any(survivors(self.sample, k) for k in at) else ""
@@ -362,67 +380,3 @@ def _rare_table(rare: Reliability) -> Table:
         "why",
     )
     return Table("rare rejects", columns, rows)
-
-
-def tolerance(
-    study: Study,
-    *,
-    samples: int = 0,
-    seed: int = 0,
-    method: str = "sobol",
-    chunk: int = CHUNK,
-    second: bool = True,
-    worst: bool = True,
-    progress: bool = False,
-    target: float = TARGET,
-    units: Mapping[str, str] | None = None,
-    rare: int = 0,
-) -> Report:
-    """The whole of a tolerance analysis: sensitivities, worst case, RSS and contributions; moments of second order; the
-    design point of every limit; and, with `samples`, what sampling says.
-
-    **Arguments:**
-
-    - `study`: what varies and what is measured.
-    - `samples`, `seed`, `method`, `chunk`, `progress`: as for [`mbsjax.monte_carlo`][].
-    - `second`, `worst`: whether to expand to second order, and to look for the exact worst case.
-    - `target`: what every measure with limits is to reach: a Cpk, or, if it is below 1, a yield.
-    - `units`: of dimensions and measures, by name, to be shown in the page.
-    - `rare`: with so many samples, [`mbsjax.reliability`][] tells how likely each limit is broken, however rarely.
-
-    !!! Example
-
-        >>> import mbsjax as mbs
-        >>> gap = mbs.Study(lambda p: p, {"hole": 10.0, "pin": 9.9}, {"hole": 0.09, "pin": 0.12},
-        ...                 {"gap": lambda p: p["hole"] - p["pin"]}, limits={"gap": (0.0, None)})
-        >>> print(mbs.tolerance(gap)["contributors of gap"])
-        contributors of gap
-        -------------------
-        contributor  nominal  lower  upper  sigma  sensitivity  % of variance  worst case +-  mean shift
-        pin              9.9  -0.12   0.12   0.04           -1             64           0.12           0
-        hole              10  -0.09   0.09   0.03            1             36           0.09           0
-        >>> mbs.tolerance(gap, target=0.97).believed["gap"].method, mbs.tolerance(gap, target=0.97).summary[0].verdict
-        ('second order', 'pass')
-    """
-    named = group_names(study) + list(study.names) + list(study.labels)
-    for name in dict(units or {}):
-        if name not in named:
-            raise ValueError(f"`units` names {name!r}, which is neither a dimension nor a measure")
-    if not target > 0:
-        raise ValueError(f"the target must be a Cpk, or a yield below 1, got {target!r}")
-    first = first_order(study)
-    found = reliability(study, rare, seed=seed, chunk=chunk) if rare else None
-    return Report(
-        study,
-        first,
-        second_order(study, first) if second else None,
-        worst_case(study, chunk=chunk) if worst else None,
-        form(study, starts=3, max_steps=30)
-        if found is None
-        else [p for x in found.limits for p in x.points if p.value in study.columns],
-        monte_carlo(study, samples, seed=seed, method=method, chunk=chunk, progress=progress) if samples else None,
-        int(seed),
-        float(target),
-        tuple(dict(units or {}).items()),
-        found,
-    )

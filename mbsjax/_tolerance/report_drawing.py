@@ -17,7 +17,7 @@ from .._model.mechanism import GROUND, Mechanism
 from .._model.profile.base import AbstractCurve
 from .._model.profile.elements import Line
 from .._numerics.groups import SE2, SE3
-from .._programs.trees import lasting, without_unused
+from .._programs.trees import once, without_unused
 from ..frames import PlanarFrame
 from .study import Study
 
@@ -69,16 +69,16 @@ def drawn(study: Study) -> Drawing | None:
     return Drawing(found[0].mech, cut(moving), cut(slopes))
 
 
-@lasting
+@once
 def _linearized(study: Study, x: Float[Array, " d"]) -> tuple[Moving, Moving]:
-    def once(x: Array) -> Moving:
+    def moved(x: Array) -> Moving:
         run = runs(study.outcome(x))[0]
         q = run.q if run.q.ndim == 2 else run.q[None]
         rows = np.unique(np.linspace(0, q.shape[0] - 1, _ROWS).round().astype(int))
         t = run.ts[rows] if run.q.ndim == 2 else jnp.zeros(1)
         return Moving(_poses(run.mech, q[rows]), jax.lax.stop_gradient(t), _local(run.mech))
 
-    moving = without_unused(once, x)
+    moving = without_unused(moved, x)
 
     def twice(x: Array) -> tuple[Moving, Moving]:
         found = moving(x)

@@ -49,6 +49,8 @@ def _statistics(c: Contents, x: Summary, j: int) -> str:
     orders = {"first": first.moments} if second is None else {"first": first.moments, "second": second.moments}
     rows = []
     for key, (label, kind) in lines.items():
+        if key in ("skewness", "kurtosis") and second is None and tally is None:
+            continue
         cells = ""
         for order, moments in orders.items():
             given = moments if key in ("mean", "std", "skewness", "kurtosis") else c.found.able[f"{order} order"]

@@ -1,5 +1,7 @@
 """The worst that tolerances allow: at corners, and inside where it lies there."""
 
+from collections.abc import Sequence
+
 import equinox as eqx
 import jax
 import numpy as np
@@ -8,8 +10,12 @@ from jaxtyping import Array
 
 from .._programs.reprs import by_fields
 from .._programs.trees import lasting
+from .._programs.waiting import progressed
 from .evaluate import CHUNK, evaluated, in_rows, linearized
 from .study import Study
+
+
+_ROUNDING = 1e-11  # of a value, by which it varies without varying
 
 
 class WorstCase(eqx.Module):
@@ -20,7 +26,8 @@ class WorstCase(eqx.Module):
     - `basis_lower`, `basis_upper`: how sure each of them is, one word for each value. `"monotone"`: no derivative
         changes its sign at any of the points looked at, all over the tolerances, and it is the corner that they point
         to. `"corners"`: it is the worst of all corners, and inside nothing worse was found. `"searched"`: it is the
-        worst that was found, inside or at a corner; a worse one may exist.
+        worst that was found, inside or at a corner; a worse one may exist. `"not searched"`: it is the worst of the
+        corners and of a few points inside, and a search was not asked for.
     - `failed`: the part of the corners tried at which the analysis fails.
     """
 
@@ -35,13 +42,21 @@ class WorstCase(eqx.Module):
     __repr__ = by_fields
 
 
-def worst_case(study: Study, *, max_corners: int = 4096, starts: int = 32, chunk: int = CHUNK) -> WorstCase:
+def worst_case(
+    study: Study,
+    *,
+    max_corners: int = 4096,
+    starts: int = 32,
+    chunk: int = CHUNK,
+    inside: Sequence[str] | None = None,
+) -> WorstCase:
     """The largest and smallest values of all measures with every dimension within its limits, without linearizing:
     the best corner of all tolerances, improved by a bounded search along exact gradients where the worst lies inside.
 
     Where there are more than `max_corners` corners, it goes from corner to corner, from as many `starts`, always along
     the edge on which the exact gradient promises most. Values along a stroke are looked at in the corners that were
-    tried, and not searched inside. `basis_lower` and `basis_upper` say how sure the result is.
+    tried, and not searched inside. Of the other measures those are that `inside` names, by default all. A measure that
+    does not vary, but for rounding, is not searched. `basis_lower` and `basis_upper` say how sure the result is.
 
     !!! Example
 
@@ -54,9 +69,10 @@ def worst_case(study: Study, *, max_corners: int = 4096, starts: int = 32, chunk
     """
     d, m = len(study.names), len(study.columns)
     rng = np.random.default_rng(0)
-    single = np.array([k for k in study.slices.values() if isinstance(k, int)], int)
-    inside = np.concatenate([np.zeros((1, d)), rng.uniform(-1, 1, size=(7, d))])
-    values, slopes = _linearized(study, inside)
+    wanted = study.labels if inside is None else inside
+    single = {name: at for name, at in study.slices.items() if isinstance(at, int)}
+    places = np.concatenate([np.zeros((1, d)), rng.uniform(-1, 1, size=(7, d))])
+    values, slopes = _linearized(study, places)
     uphill = np.where(np.isfinite(slopes[0]), study.farthest(np.nan_to_num(slopes[0])), 0.0)
     round_zones = any(z.together for z in study.distributions) or study.grows
     complete = 2**d <= max_corners
@@ -64,36 +80,48 @@ def worst_case(study: Study, *, max_corners: int = 4096, starts: int = 32, chunk
         corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * d, indexing="ij")).reshape(d, -1).T
     else:
         first = np.where(uphill > 0, 1.0, -1.0)
-        corners = _climbed(study, single, np.concatenate([first, -first]), starts, rng)
+        climbed = [at for name, at in single.items() if name in wanted]
+        corners = _climbed(study, climbed, np.concatenate([first, -first]), starts, rng)
     corners = np.concatenate([corners, uphill, -uphill]) if round_zones else corners
     # few of them go through the program of the slopes: the one that samples need not be compiled for them
     few = len(corners) <= 32 or not complete
     found = _linearized(study, corners)[0] if few else evaluated(study, _placed(study, corners)[0], chunk).values
     failed = np.float64(np.mean(~np.all(np.isfinite(found), 1)))
-    t, found = np.concatenate([corners, inside]), np.concatenate([found, values])
-    best, at, basis = [], [], []
+    t, found = np.concatenate([corners, places]), np.concatenate([found, values])
+    sides = []
     for side in (-1, 1):
         k = np.argmax(np.where(np.isfinite(found), side * found, -np.inf), 0)
-        best.append(found[k, np.arange(m)])
-        at.append(t[k])
         sure = complete and not round_zones
-        basis.append(["corners" if sure and i < len(corners) else "searched" for i in k])
-    for side, y, where, word in zip((-1, 1), best, at, basis):
-        for k in single:
-            ends = _linearized(study, np.stack([where[k], side * uphill[k]]))[1][:, k]
-            every = side * np.concatenate([slopes[:, k], ends])
-            flat = np.all(every >= 0, 0) | np.all(every <= 0, 0)
-            if np.all(flat) and np.all((where[k] == np.sign(every[0])) | (every[0] == 0)) and not round_zones:
-                word[k] = "monotone"
-            elif np.all(np.isfinite(every)):
-                inner = _searched(study, int(k), side, where[k], float(y[k]), ends[0], rng)
-                if inner is not None:
-                    where[k], y[k], word[k] = inner[0], inner[1], "searched"
-    low, high = (_placed(study, x)[0] for x in at)
-    return WorstCase(best[0], best[1], low, high, tuple(basis[0]), tuple(basis[1]), failed)
+        words = ["corners" if sure and i < len(corners) else "searched" for i in k]
+        sides.append((side, found[k, np.arange(m)], t[k], words))
+    every = [(name, at, *x) for name, at in single.items() for x in sides]
+    if every:
+        looked = np.concatenate([[where[k], side * uphill[k]] for _, k, side, _, where, _ in every])
+        ends = _linearized(study, looked)[1].reshape(len(every), 2, m, d)
+    for i, (name, k, side, y, where, words) in enumerate(every):
+        progressed(f"measure {i // 2 + 1} of {len(single)}, {name}")
+        along = side * np.concatenate([slopes[:, k], ends[i, :, k]])
+        flat = np.all(along >= 0, 0) | np.all(along <= 0, 0)
+        if np.all(flat) and np.all((where[k] == np.sign(along[0])) | (along[0] == 0)) and not round_zones:
+            words[k] = "monotone"
+        elif name not in wanted:
+            words[k] = "not searched"
+        elif np.all(np.isfinite(along)) and not _constant(found[:, k], along):
+            inner = _searched(study, k, side, where[k], float(y[k]), ends[i, 0, k], rng)
+            if inner is not None:
+                where[k], y[k], words[k] = inner[0], inner[1], "searched"
+    (_, least, at_least, low_words), (_, most, at_most, high_words) = sides
+    low, high = (_placed(study, x)[0] for x in (at_least, at_most))
+    return WorstCase(least, most, low, high, tuple(low_words), tuple(high_words), failed)
 
 
-def _climbed(study: Study, single: np.ndarray, first: np.ndarray, starts: int, rng: np.random.Generator) -> np.ndarray:
+def _constant(values: np.ndarray, slopes: np.ndarray) -> bool:
+    """Whether values vary by rounding alone, as far as they and their slopes tell."""
+    there = values[np.isfinite(values)]
+    return bool(max(np.ptp(there), np.abs(slopes).max()) <= _ROUNDING * np.abs(there).max())
+
+
+def _climbed(study: Study, single: list[int], first: np.ndarray, starts: int, rng: np.random.Generator) -> np.ndarray:
     """Corners, of many: those given, and for each single value those that are reached from many others by going along
     one edge after the other, always the one on which the gradient promises most, until none does."""
     d = len(study.names)

@@ -1,0 +1,126 @@
+"""The whole of a tolerance analysis, one step after the other."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .design_points import form
+from .evaluate import CHUNK
+from .reliability import reliability
+from .report import TARGET, Report
+from .sample import monte_carlo
+from .study import Study
+from .summary import group_names
+from .taylor import first_order, second_order
+from .worst_case import worst_case
+
+
+class Step(NamedTuple):
+    """One step of an analysis: what it finds, from the report so far, by the fields of the next one."""
+
+    name: str
+    found: Callable[[Report], dict[str, Any]]
+
+
+def tolerance(
+    study: Study,
+    *,
+    samples: int = 0,
+    seed: int = 0,
+    method: str = "sobol",
+    chunk: int = CHUNK,
+    second: bool = True,
+    worst: bool | str = "limited",
+    progress: bool = False,
+    target: float = TARGET,
+    units: Mapping[str, str] | None = None,
+    rare: int = 0,
+) -> Report:
+    """The whole of a tolerance analysis: sensitivities, worst case, RSS and contributions; moments of second order; the
+    design point of every limit; and, with `samples`, what sampling says.
+
+    **Arguments:**
+
+    - `study`: what varies and what is measured.
+    - `samples`, `seed`, `method`, `chunk`, `progress`: as for [`mbsjax.monte_carlo`][].
+    - `second`: whether to expand to second order, and to look for the design points; or to stop at slopes.
+    - `worst`: whether to look for the exact worst case; `"limited"` searches inside the tolerances for measures that
+        have limits, and looks at corners for the others.
+    - `target`: what every measure with limits is to reach: a Cpk, or, if it is below 1, a yield.
+    - `units`: of dimensions and measures, by name, to be shown in the page.
+    - `rare`: with so many samples, [`mbsjax.reliability`][] tells how likely each limit is broken, however rarely.
+
+    !!! Example
+
+        >>> import mbsjax as mbs
+        >>> gap = mbs.Study(lambda p: p, {"hole": 10.0, "pin": 9.9}, {"hole": 0.09, "pin": 0.12},
+        ...                 {"gap": lambda p: p["hole"] - p["pin"]}, limits={"gap": (0.0, None)})
+        >>> print(mbs.tolerance(gap)["contributors of gap"])
+        contributors of gap
+        -------------------
+        contributor  nominal  lower  upper  sigma  sensitivity  % of variance  worst case +-  mean shift
+        pin              9.9  -0.12   0.12   0.04           -1             64           0.12           0
+        hole              10  -0.09   0.09   0.03            1             36           0.09           0
+        >>> mbs.tolerance(gap, target=0.97).believed["gap"].method, mbs.tolerance(gap, target=0.97).summary[0].verdict
+        ('second order', 'pass')
+    """
+    report = slopes(study, seed=seed, target=target, units=units)
+    asked = steps(study, samples, seed, method, chunk, second=second, worst=worst, progress=progress, rare=rare)
+    for step in asked:
+        report = dataclasses.replace(report, **step.found(report))
+    return report
+
+
+def slopes(study: Study, *, seed: int, target: float, units: Mapping[str, str] | None) -> Report:
+    """The first step: a report of slopes alone."""
+    named = group_names(study) + list(study.names) + list(study.labels)
+    for name in dict(units or {}):
+        if name not in named:
+            raise ValueError(f"`units` names {name!r}, which is neither a dimension nor a measure")
+    if not target > 0:
+        raise ValueError(f"the target must be a Cpk, or a yield below 1, got {target!r}")
+    found = first_order(study)
+    return Report(study, found, None, None, [], None, int(seed), float(target), tuple(dict(units or {}).items()))
+
+
+def steps(
+    study: Study,
+    samples: int,
+    seed: int,
+    method: str = "sobol",
+    chunk: int = CHUNK,
+    *,
+    second: bool,
+    worst: bool | str,
+    progress: bool,
+    rare: int,
+) -> list[Step]:
+    """The steps after the first, as far as they are asked for."""
+    limited = _limited(study)
+    found = []
+    if second:
+        found.append(Step("second order", lambda report: {"second": second_order(study, report.first)}))
+    if worst:
+        inside = limited if worst == "limited" else study.labels
+        found.append(Step("worst case", lambda _: {"worst": worst_case(study, chunk=chunk, inside=inside)}))
+    if second and limited and not rare:
+        found.append(Step("most likely rejects", lambda _: {"points": form(study, starts=3, max_steps=30)}))
+    if samples:
+        drawn = lambda _: monte_carlo(study, samples, seed=seed, method=method, chunk=chunk, progress=progress)
+        found.append(Step(f"{samples} samples", lambda report: {"sample": drawn(report)}))
+    if rare:
+        found.append(Step("rare rejects", lambda _: _rare(study, rare, seed, chunk)))
+    return found
+
+
+def _limited(study: Study) -> tuple[str, ...]:
+    """The measures that have limits."""
+    there = np.isfinite(np.asarray(study.lower)) | np.isfinite(np.asarray(study.upper))
+    return tuple(name for name, at in study.slices.items() if np.any(there[at]))
+
+
+def _rare(study: Study, n: int, seed: int, chunk: int) -> dict[str, Any]:
+    found = reliability(study, n, seed=seed, chunk=chunk)
+    return {"rare": found, "points": [p for x in found.limits for p in x.points if p.value in study.columns]}
