@@ -9,6 +9,8 @@ from click.testing import CliRunner
 import mbsjax as mbs
 from mbsjax import plots
 from mbsjax._cli.main import main
+from mbsjax._dynamics.reaction import _beside, _slides
+from mbsjax._numerics.groups import SE3
 from tests.mechanisms import four_bar
 from tests.viewing import content, numbers
 
@@ -185,7 +187,8 @@ def test_efforts_and_reactions_of_a_slider_crank_are_those_of_virtual_work(engin
     torque, wall, rod, power, kinetic = moving(0.05, 0.8)
     columns = efforts.columns()
     for name, expected in (("A.effort", torque), ("P.fy", wall), ("C.reaction", rod), ("power", power),
-                           ("kinetic", kinetic), ("gas.force", np.full(7, 300.0)), ("P.fx", np.zeros(7))):  # fmt: skip
+                           ("kinetic", kinetic), ("gas.force", np.full(7, 300.0)), ("P.fx", np.zeros(7)),
+                           ("P.across", np.abs(wall)), ("C.across", rod)):  # fmt: skip
         np.testing.assert_allclose(columns[name], expected, rtol=1e-10, atol=1e-9, err_msg=name)
 
 
@@ -334,10 +337,28 @@ fixed = {x = 0.0}
 
 def test_friction_holds_a_block_on_an_incline_up_to_its_angle():
     model = mbs.loads(INCLINE, source="incline")
-    np.testing.assert_allclose(model.equilibrium().effort("x"), 20 * np.sin(0.3), rtol=1e-12)
+    rest = model.equilibrium()
+    np.testing.assert_allclose(rest.effort("x"), 20 * np.sin(0.3), rtol=1e-12)
+    columns = rest.columns()  # what holds it is part of the reaction, and not across the slide
+    np.testing.assert_allclose([columns["x.reaction"], columns["x.across"]], [20, 20 * np.cos(0.3)], rtol=1e-12)
     held = model.holding()
     np.testing.assert_allclose(held.share, np.tan(0.3) / 0.4, rtol=1e-9)
     assert bool(held.held) and not bool(model.holding({"mu": 0.3}).held)
+
+
+def test_directions_in_which_joints_slide():
+    """In the frame of the second body: a cylinder along its axis, turned or not, a plane in two, a screw in none."""
+    q, force = jnp.array([0.7, 0.4]), jnp.array([3.0, 4.0, 12.0])
+    bar = mbs.Cylindrical("c", "ground", "bar").pair
+    np.testing.assert_allclose(_slides(bar, q, SE3), [[0], [0], [1]], atol=1e-15)
+    np.testing.assert_allclose(_beside(force, _slides(bar, q, SE3)), [3, 4, 0], atol=1e-14)
+    table = mbs.Planar("p", "ground", "table").pair
+    along = _slides(table, jnp.array([0.7, 0.4, 0.2]), SE3)
+    np.testing.assert_allclose(_beside(force, along), [0, 0, 12], atol=1e-14)
+    nut = mbs.Screw("s", "ground", "nut", lead=0.1).pair
+    np.testing.assert_allclose(_beside(force, _slides(nut, q[:1], SE3)), force, atol=1e-15)
+    skew = jnp.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    np.testing.assert_allclose(_beside(force, skew), [0, 0, 12], atol=1e-14)
 
 
 DROP = """

@@ -50,7 +50,10 @@ def _peaks(columns: dict[str, Any]) -> Any:
 
     rows = []
     for name, x in columns.items():
-        if name.endswith((".effort", ".power", ".reaction", ".moment", ".force", ".friction")) and np.isfinite(x).any():
+        if (
+            name.endswith((".effort", ".power", ".reaction", ".across", ".moment", ".force", ".friction"))
+            and np.isfinite(x).any()
+        ):
             k = int(np.nanargmax(np.abs(x)))
             rows.append((name, float(x[k]), float(columns["t"][k])))
     return Table("largest forces", ("name", "largest", "at t"), rows)

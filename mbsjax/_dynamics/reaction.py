@@ -16,10 +16,10 @@ from .._kinematics.drive import Hold, Problem
 from .._kinematics.system import system
 from .._model.force.base import Moment
 from .._model.force.load import Load
-from .._model.joint.base import AbstractPair, AbstractPlanarPair, Pose
+from .._model.joint.base import AbstractPair, AbstractPlanarPair, Pose, local_twists, motion
 from .._model.mechanism import Mechanism
 from .._model.play import Play
-from .._numerics.groups import SE2, one
+from .._numerics.groups import SE2, AbstractPose, one
 from .._numerics.linalg import magnitude
 from .._programs.reprs import by_fields
 from .._programs.trees import Function, once
@@ -36,20 +36,25 @@ class Reaction(NamedTuple):
 
     - `force`, `torque`: in frame k+.
     - `force_ground`, `torque_ground`: the same in ground.
+    - `across`: the size of the force across the directions in which the joint slides, what a guide itself carries: a
+        spring, an actuator or a driver on the joint's travel is no part of it. Of a joint that does not slide, the size
+        of the force.
     """
 
     force: Array
     torque: Array
     force_ground: Array
     torque_ground: Array
+    across: Array
 
     def columns(self, name: str) -> dict[str, Array]:
-        """Columns of a table, or numbers at rest: `A.fx`, `A.fy`, in space `A.fz`, in ground; `A.reaction` and, in
-        space, `A.moment` are sizes; in the plane `A.moment` has a sign."""
+        """Columns of a table, or numbers at rest: `A.fx`, `A.fy`, in space `A.fz`, in ground; `A.reaction`,
+        `A.across` and, in space, `A.moment` are sizes; in the plane `A.moment` has a sign."""
         found = {f"{name}.f{axis}": self.force_ground[..., k] for k, axis in zip(range(self.force.shape[-1]), "xyz")}
         planar = self.torque.shape[-1] == 1
         moment = self.torque[..., 0] if planar else magnitude(self.torque)
-        return found | {f"{name}.reaction": magnitude(self.force), f"{name}.moment": moment}
+        sizes = {f"{name}.reaction": magnitude(self.force), f"{name}.across": self.across}
+        return found | sizes | {f"{name}.moment": moment}
 
     __repr__ = by_fields
 
@@ -126,7 +131,7 @@ class _Unreleased(eqx.Module):
 
 class _Opened(NamedTuple):
     """A mechanism with a joint released: its plant, from where on the released coordinates are stored and free, how
-    many there are; the number of the joint's second body, and the joint's frame in it."""
+    many there are; the number of the joint's second body, the joint's frame in it, and its pair."""
 
     plant: Plant
     at_q: int
@@ -134,6 +139,7 @@ class _Opened(NamedTuple):
     rows: int
     number: int
     X_B: Any
+    pair: AbstractPair
 
 
 def reaction(mech: Mechanism, plant: Plant, name: str, ts: Array, q: Array, v: Array, mode: Mode) -> Reaction:
@@ -148,11 +154,37 @@ def rest_reaction(mech: Mechanism, plant: Plant, name: str, t: Array, q: Array, 
     return _reaction(mech.planar, *_rest_pushes(*opened[:1], t, q, mode, *opened[1:]))
 
 
-def _reaction(planar: bool, wrench: Array, R: Array) -> Reaction:
+def _reaction(planar: bool, wrench: Array, R: Array, slides: Array) -> Reaction:
     n = 1 if planar else 3
     force, torque = wrench[..., n:], wrench[..., :n]
     turned = lambda x: jnp.einsum("...ij,...j->...i", R, x)
-    return Reaction(force, torque, turned(force), torque if planar else turned(torque))
+    across = magnitude(_beside(force, slides))
+    return Reaction(force, torque, turned(force), torque if planar else turned(torque), across)
+
+
+def _beside(force: Array, slides: Array) -> Array:
+    """A force without its parts along some directions, which are columns; those of them that are zero count for
+    nothing."""
+    seen: list[Array] = []
+    dot = lambda a, b: jnp.sum(a * b, -1, keepdims=True)
+    for k in range(slides.shape[-1]):
+        along = slides[..., k]
+        for other in seen:
+            along = along - dot(along, other) * other
+        square = dot(along, along)
+        seen.append(along / jnp.sqrt(jnp.where(square > 0, square, 1.0)))
+        force = force - dot(force, seen[-1]) * seen[-1]
+    return force
+
+
+def _slides(pair: AbstractPair, q: Array, group: type[AbstractPose]) -> Array:
+    """The directions in which a joint slides without turning, in its frame k+, as columns; zero for a travel with which
+    it turns, as that of a screw."""
+    twists = local_twists(pair, q, group)[:, np.flatnonzero(pair.lengths)]
+    n = group.n_rotations
+    back = motion(pair, q, group).inverse()
+    along = jax.vmap(back.rotate, 1, 1)(twists[n:]) if twists.shape[1] else twists[n:]
+    return jnp.where(jnp.max(jnp.abs(twists[:n]), 0) > 0, 0.0, along)
 
 
 def _opened(mech: Mechanism, plant: Plant, name: str) -> _Opened:
@@ -196,17 +228,20 @@ def _opened(mech: Mechanism, plant: Plant, name: str) -> _Opened:
     opened = make_plant(loose, problem, names=(tuple(names), plant.names[1]), friction=friction)
     number = plant.problem.system.layout.body_numbers[joint.body_b]
     X_B = joint.seats(plant.problem.system.layout.group)[1]
-    return _Opened(opened, at_q, at_v, rows, number, X_B)
+    return _Opened(opened, at_q, at_v, rows, number, X_B, joint.pair)
 
 
 @once
-def _pushes(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, at_q: int, at_v: int, rows: int, number: int, X_B):
-    def at(t: Array, q: Array, v: Array, mode: Mode) -> tuple[Array, Array]:
+def _pushes(
+    plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, at_q: int, at_v: int, rows: int, number: int, X_B, pair
+):
+    def at(t: Array, q: Array, v: Array, mode: Mode) -> tuple[Array, Array, Array]:
+        slides = _slides(pair, q[at_q - len(pair.rest) : at_q], type(X_B))
         q = jnp.concatenate([q[:at_q], jnp.zeros(rows), q[at_q:]])
         v = jnp.concatenate([v[:at_v], jnp.zeros(rows), v[at_v:]])
         p = plant.momentum(plant.frame(q, t, mode), v)
         now = plant.instant(t, q, p, mode)
-        return now.drive[-rows:], _turn(now.frame, number, X_B)
+        return now.drive[-rows:], _turn(now.frame, number, X_B), slides
 
     return jax.vmap(at)(ts, q, v, mode)
 
@@ -218,7 +253,10 @@ def _turn(frame: Frame, number: int, X_B: Any) -> Array:
 
 
 @once
-def _rest_pushes(plant: Plant, t: Array, q: Array, mode: Mode, at_q: int, at_v: int, rows: int, number: int, X_B: Any):
+def _rest_pushes(
+    plant: Plant, t: Array, q: Array, mode: Mode, at_q: int, at_v: int, rows: int, number: int, X_B: Any, pair
+):
+    slides = _slides(pair, q[at_q - len(pair.rest) : at_q], type(X_B))
     u = plant.problem.unknown
     frame = plant.frame(jnp.concatenate([q[:at_q], jnp.zeros(rows), q[at_q:]]), t, mode)
     load = steady_load(plant, t, frame, mode)
@@ -227,4 +265,4 @@ def _rest_pushes(plant: Plant, t: Array, q: Array, mode: Mode, at_q: int, at_v: 
         C = frame.C[:, u] * plant.columns[None] / plant.row_sizes[:, None]
         lam = -(load[u] * plant.columns) @ jnp.linalg.pinv(C, rtol=1e-9) / plant.row_sizes
     drive = -(load + lam @ frame.C)
-    return drive[at_v : at_v + rows], _turn(frame, number, X_B)
+    return drive[at_v : at_v + rows], _turn(frame, number, X_B), slides

@@ -26,9 +26,9 @@ class Measure(eqx.Module):
     - contacts and joints with friction: `A.friction`, its force or moment, `A.sliding`, the speed, `A.load`, the normal
       load, `A.work`, the energy that it has lost; the times of `A.slips[0]`, `A.sticks[0]`, `A.reverses[0]`;
     - forces, of simulations, of prescribed motions (`of = "inverse"`) and at rest: of joints `A.fx`, `A.fy`, in ground,
-      `A.reaction`, the size of the force, and `A.moment`; of what is driven `A.effort`, the torque or force of the
-      driver, and `A.power`; of springs, actuators and loads `spring.force`, `spring.length`, `spring.rate`; of a
-      contact, the impulses at its impacts, `C.impulse[0]`;
+      `A.reaction`, the size of the force, `A.across`, that across the travel of a slide, and `A.moment`; of what is
+      driven `A.effort`, the torque or force of the driver, and `A.power`; of springs, actuators and loads
+      `spring.force`, `spring.length`, `spring.rate`; of a contact, the impulses at its impacts, `C.impulse[0]`;
     - `energy`, `kinetic`, `potential`, and `power`, that of all drivers.
 
     Rows become numbers by `max(...)`, `min`, `mean`, `range`, `first`, `last`, or a place: `D[90]`.

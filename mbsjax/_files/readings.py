@@ -15,7 +15,7 @@ _CONTACT = ("gap", "force", "q1", "q2", "active", "sliding")
 _FRICTION = ("friction", "sliding", "load", "work")  # of contacts and joints that have it
 _SLIPS = ("sticks", "slips", "reverses")  # and their events
 RUN = ("energy", "kinetic", "potential", "power")  # of the whole mechanism
-_JOINT = ("fx", "fy", "fz", "reaction", "moment")
+_JOINT = ("fx", "fy", "fz", "reaction", "across", "moment")
 _DRIVER = ("effort", "power")
 _FORCE = ("force", "length", "rate")
 
