@@ -199,7 +199,7 @@ def test_plots_are_what_moves_or_what_is_asked_for(linkage, sol, spatial):
 
 
 def test_bad_input_is_named(linkage, spatial, sol):
-    with pytest.raises(ValueError, match="must be a Motion or a Solution, got 3"):
+    with pytest.raises(ValueError, match="must be a Motion, a Solution or Efforts, got 3"):
         mbs.view(3)
     with pytest.raises(ValueError, match="unknown coordinate, joint, gauge or contact 'hight'; did you mean 'height'"):
         mbs.view(linkage, plots=["A", "hight"])

@@ -75,10 +75,11 @@ def test_quantities_have_units():
 
 
 def test_forces_and_energies_of_a_simulation(sol):
-    data = content(mbs.view(sol, plots=["spring on guide.force", "energy", "O.drive", "guide.v"]))
+    data = content(mbs.view(sol, plots=["spring on guide.force", "energy", "O.effort", "guide.v"]))
     spring, energy, torque, speed = data["panels"]
     q = numbers(signal(data, "guide.q")["lines"][0]["y"])
-    expected = -SPRUNG["k"] * (q + SPRUNG["c"])
+    expected = SPRUNG["k"] * (q + SPRUNG["c"])  # it pulls, as `sol.force` tells
+    np.testing.assert_allclose(sol.force("spring on guide").force[0], expected[0], rtol=1e-6)
     np.testing.assert_allclose(numbers(spring["lines"][0]["y"]), expected, rtol=1e-6)
     outputs = np.searchsorted(numbers(data["t"]), np.asarray(sol.ts))
     kinetic, _, total = (numbers(line["y"])[outputs] for line in energy["lines"])
@@ -194,7 +195,7 @@ def test_bad_choices_are_named(swung, batch):
         mbs.view(many)
     with pytest.raises(ValueError, match="the dictionary is empty"):
         mbs.view({})
-    with pytest.raises(ValueError, match="'b' must be a Motion or a Solution, got 3"):
+    with pytest.raises(ValueError, match="'b' must be a Motion, a Solution or Efforts, got 3"):
         mbs.view({"a": swung, "b": 3})
     with pytest.raises(ValueError, match=r"unknown .* 'A\.reaction'.*; all there is: A.q, A.v"):
         mbs.view(swung, plots=["A.reaction"])

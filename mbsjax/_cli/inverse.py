@@ -34,7 +34,7 @@ def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, ki
     table = efforts.to_csv(folder / "results.csv") if kind == "csv" else efforts.to_parquet(folder / "results.parquet")
     show(_peaks(columns))
     with working("pictures"):
-        page = page_of(model, efforts.motion).save(folder / "view.html")
+        page = page_of(model, efforts).save(folder / "view.html")
         wrote(table, *draw(efforts.motion, folder, pictures), *draw(efforts, folder, pictures, ("efforts",)), page)
     if model.analysis == "inverse":
         measures(model, efforts)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @changes_option
 @click.option(
     "--of",
-    type=click.Choice(["model", "kinematics", "simulate"]),
+    type=click.Choice(["model", "kinematics", "simulate", "inverse"]),
     help="What to show; simulate if the file has it. `model`: where it starts, before anything is computed.",
 )
 @click.option(

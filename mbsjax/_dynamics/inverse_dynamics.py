@@ -10,7 +10,6 @@ from jaxtyping import Array, Bool, Float
 
 from .._events.places import Places
 from .._events.results import RESULTS
-from .._kinematics.drive import problem as make_problem
 from .._kinematics.motion import Motion, kinematics
 from .._kinematics.table import AbstractTable
 from .._model.mechanism import Mechanism
@@ -163,8 +162,12 @@ def inverse_dynamics(mech: Mechanism, drive: Laws, ts: Numbers, **options: Any) 
         >>> efforts
         Efforts(drive={'O': [10.0, -10.0]})
     """
-    motion = kinematics(mech, drive, ts, **options)
-    problem = make_problem(mech, drive)
+    return efforts_along(kinematics(mech, drive, ts, **options))
+
+
+def efforts_along(motion: Motion) -> Efforts:
+    """The forces that go with a motion that is known."""
+    mech, problem = motion.mech, motion.problem
     plant = make_plant(mech, problem)
     n, c = len(motion.ts), len(mech.contacts)
     side = jnp.ones((n, sum(force.n_switches for force in mech.forces)))

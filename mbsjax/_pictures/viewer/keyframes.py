@@ -10,6 +10,7 @@ from jaxtyping import Array
 
 from ... import frames
 from ..._dynamics.equilibrium import Equilibrium
+from ..._dynamics.inverse_dynamics import Efforts, efforts_along
 from ..._dynamics.solution import Solution
 from ..._events.log import Event
 from ..._events.results import RESULTS
@@ -43,6 +44,17 @@ class Keyframes(NamedTuple):
     size: float  # of the mechanism
     drivers: list[tuple[str, np.ndarray]]  # what is driven, and how fast in each frame
     tracks: dict[tuple[int, str], Any]  # what was read already
+    efforts: Efforts | None = None  # of a driven motion, if they are known
+
+    def acting(self, k: int) -> Any:
+        """What tells of the forces in the rows of one of the motions: a simulation, or efforts; None without these."""
+        if isinstance(self.motions[k], Solution):
+            return self.motions[k]
+        if k == 0 or self.efforts is None:
+            return self.efforts
+        if (k, ".efforts") not in self.tracks:
+            self.tracks[k, ".efforts"] = efforts_along(self.motions[k])
+        return self.tracks[k, ".efforts"]
 
     def read(self, name: str, field: str) -> np.ndarray:
         """A field of a track, one row for each frame."""
@@ -73,7 +85,9 @@ class Keyframes(NamedTuple):
 
 
 def keyframes(what: Any) -> Keyframes:
-    """A motion or a simulation as frames."""
+    """A motion, with or without its efforts, or a simulation as frames."""
+    if isinstance(what, Efforts):
+        return keyframes(what.motion)._replace(efforts=what)
     alive = reached(what)
     if not alive.any():
         raise ValueError(f"there is nothing to see: {RESULTS[what.result]}")
@@ -153,6 +167,7 @@ def _placed(mech: Mechanism, motions: list[Any], order: np.ndarray) -> tuple[dic
 
 def reached(what: Any) -> np.ndarray:
     """Which outputs there are: those before its end."""
+    what = what.motion if isinstance(what, Efforts) else what
     return np.asarray(np.isfinite(what.q).all(-1))
 
 

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..._dynamics.solution import Solution
+from ..._dynamics.inverse_dynamics import Efforts
+from ..._model.force.spring import Spring
 from ..._model.mechanism import Mechanism
 from ..._model.units import unit_label
 from ..._programs.names import unknown
-from ..quantities import PARTS, lengths, moved, pushed, quantity, shown
+from ..quantities import PARTS, is_length, moved, pushed, quantity, shown
 from .forces import actors
 from .keyframes import Keyframes, reached
 from .packing import packed
@@ -47,7 +48,11 @@ class Signal(NamedTuple):
 
 def signals(frames: Keyframes) -> list[Signal]:
     """All that can be plotted of a motion."""
-    return [*_coordinates(frames), *_gauges(frames.mech), *_points(frames.mech), *_contacts(frames), *_dynamics(frames)]
+    mech = frames.mech
+    reactions = [] if frames.efforts is None else [_reaction(mech, joint.name) for joint in mech.joints]
+    return [
+        *_coordinates(frames), *_gauges(mech), *_points(mech), *_contacts(frames), *_dynamics(frames), *reactions
+    ]  # fmt: skip
 
 
 def panels(first: Keyframes, others: list[Keyframes], asked: list[str] | None) -> tuple[list[dict], list[dict]]:
@@ -61,16 +66,17 @@ def panels(first: Keyframes, others: list[Keyframes], asked: list[str] | None) -
 
 
 def _usual(frames: Keyframes, known: list[Signal]) -> list[tuple[Signal, Signal | None]]:
-    """What moves: coordinates, gauges that are not held, gaps and forces of contacts."""
+    """What moves: coordinates, gauges that are not held, gaps and forces of contacts. Of efforts, first these, and
+    last the reactions of joints."""
     held = [g.name for g in frames.mech.gauges if g.value is not None]
     points = [f"{b.name}.{p}" for b in frames.mech.bodies for p in b.points]
     forces = [f.name for f in frames.mech.forces]
-    found = []
+    found = [s for s in known if frames.efforts is not None and s.key.endswith(".effort")]
     for s in known:
-        usual = s.key.endswith((".q", ".gap", ".force", ".friction")) and s.of not in (*held, *points, *forces)
-        if usual and _moves(frames, s):
-            found.append((s, None))
-    return found
+        usual = s.key.endswith((".q", ".gap", ".force", ".friction", ".reaction"))
+        if usual and s.of not in (*held, *points, *forces) and _moves(frames, s):
+            found.append(s)
+    return [(s, None) for s in found]
 
 
 def _moves(frames: Keyframes, signal: Signal) -> bool:
@@ -93,7 +99,7 @@ def _asked(frames: Keyframes, known: list[Signal], name: str) -> list[tuple[Sign
     if contact:
         return [(s, None) for s in contact]
     joint, _, what = name.rpartition(".")
-    if what == "reaction" and isinstance(frames.motions[0], Solution) and joint in [j.name for j in frames.mech.joints]:
+    if what == "reaction" and frames.acting(0) is not None and joint in [j.name for j in frames.mech.joints]:
         return [(_reaction(frames.mech, joint), None)]
     raise ValueError(
         f"plots names {unknown('coordinate, joint, gauge or contact', name, [*dict.fromkeys(s.of for s in known)])}; "
@@ -176,35 +182,48 @@ def _contacts(frames: Keyframes) -> list[Signal]:
     found = []
     for contact in frames.mech.contacts:
         fields = ["gap"]
-        if isinstance(frames.motions[0], Solution):
+        if frames.acting(0) is not None:
             fields += ["force"] if contact.friction is None else ["force", "friction"]
         for field in fields:
-            read, key = _track(contact.name, field), f"{contact.name}.{field}"
+            known = field == "gap" or frames.efforts is None
+            read = _track(contact.name, field) if known else _pressed(contact.name, field)
+            key = f"{contact.name}.{field}"
             found.append(Signal(key, contact.name, *PARTS[field], [""], read))
     return found
 
 
+def _pressed(name: str, field: str) -> Callable[[Keyframes, int], np.ndarray]:
+    """The force of a contact, or its friction, of efforts."""
+
+    def read(frames: Keyframes, k: int) -> np.ndarray:
+        efforts = frames.acting(k)
+        return np.asarray(efforts[name] if field == "force" else efforts.friction(name).force)
+
+    return read
+
+
 def _dynamics(frames: Keyframes) -> list[Signal]:
-    """Forces of springs and actuators; of a simulation, what drivers push with, and energies."""
+    """Forces of springs, positive where they pull, and of actuators, where they push; of simulations and efforts, what
+    drivers push with, and energies."""
     mech, found = frames.mech, []
     for i, actor in enumerate(actors(mech)):
-        read = lambda frames, k, i=i: frames.pushes(k)[:, i]
+        sign = -1.0 if isinstance(actor.force, Spring) else 1.0
+        read = lambda frames, k, i=i, sign=sign: sign * frames.pushes(k)[:, i]
         kind = pushed(not actor.turns)
         found.append(Signal(f"{actor.name}.force", actor.name, kind, kind, [""], read))
-    run = frames.motions[0]
-    if not isinstance(run, Solution):
+    run = frames.acting(0)
+    if run is None:
         return found
-    along = list(lengths(mech).items())
-    for i, column in enumerate(run.plant.problem.columns):
-        name, length = along[column]
-        kind = pushed(length)
-        read = lambda frames, k, i=i: np.asarray(frames.motions[k].drive)[:, i]
-        found.append(Signal(f"{name}.drive", name, f"driving {kind}", kind, [""], read))
+    names = run.names if isinstance(run, Efforts) else [mech.coordinates[k] for k in run.plant.problem.columns]
+    for name in names:
+        kind = pushed(bool(is_length(mech, name)))
+        read = lambda frames, k, name=name: np.asarray(frames.acting(k).effort(name))
+        found.append(Signal(f"{name}.effort", name, f"driving {kind}", kind, [""], read))
     return [*found, Signal("energy", "energy", "energy", "energy", ["kinetic", "potential", "total"], _energies)]
 
 
 def _energies(frames: Keyframes, k: int) -> np.ndarray:
-    run = frames.motions[k]
+    run = frames.acting(k)
     return np.stack([run.kinetic, run.potential, run.kinetic + run.potential], 1)
 
 
@@ -213,7 +232,7 @@ def _reaction(mech: Mechanism, joint: str) -> Signal:
     dim = 2 if mech.planar else 3
 
     def read(frames: Keyframes, k: int) -> np.ndarray:
-        force = np.asarray(frames.motions[k].reaction(joint).force_ground)[:, :dim]
+        force = np.asarray(frames.acting(k).reaction(joint).force_ground)[:, :dim]
         return np.column_stack([force, np.linalg.norm(force, axis=1)])
 
     return Signal(f"{joint}.reaction", joint, "reaction", "force", [*"xyz"[:dim], "|F|"], read)

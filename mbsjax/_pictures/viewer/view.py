@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..._dynamics.equilibrium import Equilibrium
+from ..._dynamics.inverse_dynamics import Efforts
 from ..._dynamics.solution import Solution
 from ..._events.results import RESULTS
 from ..._kinematics.motion import Motion
@@ -93,9 +94,10 @@ def view(
 
     **Arguments:**
 
-    - `what`: an [`mbsjax.Motion`][] or an [`mbsjax.Solution`][]. What ended before its time is shown as far as it came,
-        and the page says why it ended. A batch of them, made by `jax.vmap`: its lanes are chosen in the page.
-        A dictionary of several, by name: these are chosen from a list. Or an [`mbsjax.Mechanism`][], or where one
+    - `what`: an [`mbsjax.Motion`][] or an [`mbsjax.Solution`][]; or the [`mbsjax.Efforts`][] of a motion, whose plots
+        begin with what drivers push with and end with the reactions of joints. What ended before its time is shown as
+        far as it came, and the page says why it ended. A batch of them, made by `jax.vmap`: its lanes are chosen in the
+        page. A dictionary of several, by name: these are chosen from a list. Or an [`mbsjax.Mechanism`][], or where one
         rests, an [`mbsjax.Equilibrium`][], with the forces of its contacts and joints.
     - `variants`: further ones of mechanisms with the same bodies and joints, such as
         `[sample.outcome(i) for i in range(40)]` of a Monte Carlo: drawn as thin outlines around the first, and as bands
@@ -103,8 +105,9 @@ def view(
     - `over`: of a batch, what its lanes differ in, by name: `{"crank": values}` makes a slider.
     - `plots`: names of coordinates, joints, gauges and contacts; `"A.v"` and `"A.a"` are velocity and acceleration,
         `"rod.E.q"` the position of a point, `"C.force"` and `"spring.force"` forces, `"energy"` the energies,
-        `"A.reaction"` what a joint transmits, `"A.v over A.q"` a phase plot. By default all coordinates and gauges that
-        move, the gaps of all contacts, their forces and their friction. The page offers all of these but reactions.
+        `"A.effort"` the torque or force of a driver, `"A.reaction"` what a joint transmits, `"A.v over A.q"` a phase
+        plot. By default all coordinates and gauges that move, the gaps of all contacts, their forces and their
+        friction. The page offers all of these but, of a simulation, reactions.
     - `drive`, `estimate`: of a mechanism, as in [`mbsjax.kinematics`][].
     - `looks`: in space, files with what bodies look like, by name: `{"crank": "crank.stl"}`; STL, GLB or glTF, in the
         frame and the unit of length of the body. Fine meshes are made coarser.
@@ -244,13 +247,14 @@ def _check(what: Any, name: str, *, batch: bool = False, model: bool = True) -> 
             raise ValueError(f"{name} is being traced: a mechanism can be seen outside of jit, vmap and grad only")
         return
     rests = model and isinstance(what, Equilibrium)
-    if not rests and not isinstance(what, Motion | Solution):
-        raise ValueError(f"{name} must be a Motion or a Solution, got {what!r}")
+    if not rests and not isinstance(what, Motion | Solution) and not (model and isinstance(what, Efforts)):
+        either = "a Motion, a Solution or Efforts" if model else "a Motion or a Solution"
+        raise ValueError(f"{name} must be {either}, got {what!r}")
     if not is_concrete(what):
         raise ValueError(f"{name} is being traced: a motion can be seen outside of jit, vmap and grad only")
     if rests:
         single(what, "a page can be made")
-    elif what.q.ndim != 2 and not batch:
+    elif what.batch and not batch:
         raise ValueError(f"{name} is a batch of motions: give one of them, `.lane(i)`")
 
 
