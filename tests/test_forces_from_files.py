@@ -293,7 +293,7 @@ def test_a_driven_motion_and_a_rest_say_what_they_do_not_tell(engine, lever):
 
 def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "lever.toml").write_text(LEVER)
+    (tmp_path / "lever.toml").write_text('units = {length = "mm", angle = "deg", force = "N"}\n' + LEVER)
     (tmp_path / "engine.toml").write_text(ENGINE)
     done = CliRunner().invoke(main, ["--no-cache", "equilibrium", "lever.toml"])
     assert done.exit_code == 0, done.output
@@ -303,6 +303,10 @@ def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
     rows = dict(line.split(",") for line in (tmp_path / "lever_equilibrium/results.csv").read_text().splitlines()[1:])
     angle, held, *_ = at_rest(12.0, 0.2)
     np.testing.assert_allclose([float(rows["O.q"]), float(rows["O.fy"])], [angle, held], rtol=1e-12)
+    printed = {line.split()[0]: line.split()[1:] for line in done.output.splitlines() if line.startswith("O.")}
+    assert (printed["O.q"][1], printed["O.fy"][1], printed["O.moment"][1]) == ("deg", "N", "N·mm")
+    shown = [float(printed["O.q"][0]), float(printed["O.fy"][0])]
+    np.testing.assert_allclose(shown, [np.rad2deg(angle), held / 1000], rtol=1e-7)
     done = CliRunner().invoke(main, ["--no-cache", "inverse", "engine.toml", "--pictures", "svg"])
     assert done.exit_code == 0, done.output
     table = np.genfromtxt(tmp_path / "engine_inverse/results.csv", delimiter=",", names=True, deletechars="")

@@ -159,6 +159,11 @@ def test_the_summary_comes_first(report):
     assert (
         sorted(row[0] for row in rows) == sorted(NOMINAL) and [r[1] for r in rows] == sorted(r[1] for r in rows)[::-1]
     )
+    table = report["contributors of area"]
+    units = {row[0]: row[-2:] for row in table.rows}
+    assert (
+        table.columns[-2:] == ("unit", "of sensitivity") and units["a"] == ("mm", "mm²/mm") and units["b"] == ("", "")
+    )
     form = next(row for row in rows if row[0] == "form")
     np.testing.assert_allclose(form[3], 100 * parts[k, 4:].sum())  # both numbers of it
 

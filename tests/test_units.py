@@ -15,20 +15,24 @@ from mbsjax._model.units import KINDS, Units, unit_label
 
 PINT = pint.UnitRegistry()
 SYSTEMS = [Units(), Units("mm"), Units("mm", "tonne"), Units("cm", "g", "s"), Units("in", "lb", "ms"), Units("km", "g")]
+SHOWN = [Units("mm", force="N"), Units("m", force="kN"), Units("in", "lb", force="lbf")]
 
 
-@pytest.mark.parametrize("units", SYSTEMS)
+@pytest.mark.parametrize("units", [*SYSTEMS, *SHOWN])
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_of_the_label_is_one_in_the_model(units, kind):
-    """A label is right if pint, which knows nothing of it, finds it to be the product of the base units."""
+    """A label is right if pint, which knows nothing of it, finds it to be the product of the base units, or what is
+    shown in it as one."""
     L, M, T, _ = KINDS[kind]
     coherent = PINT(units.length) ** L * PINT(units.mass) ** M * PINT(units.time) ** T
     label = units.label(kind) or "1"
     for written, read in (("·", "*"), ("²", "**2"), ("³", "**3"), ("⁴", "**4")):
         label = label.replace(written, read)
-    assert math.isclose((PINT(label) / coherent).to("").magnitude, 1.0, rel_tol=1e-14)
+    shown = units.shown(kind)
+    assert math.isclose((PINT(label) / coherent).to("").magnitude * shown, 1.0, rel_tol=1e-14)
+    assert (shown == 1) == (units in SYSTEMS or not M or T >= 0)
     if kind != "number":
-        assert math.isclose(units.number(f"3 {units.label(kind)}", kind), 3.0, rel_tol=1e-15)
+        assert math.isclose(units.number(f"3 {units.label(kind)}", kind) * shown, 3.0, rel_tol=1e-15)
 
 
 @pytest.mark.parametrize("units", SYSTEMS)
@@ -81,7 +85,9 @@ def test_degrees_are_shown_not_computed():
         (lambda: Units().number("3 m^99999999"), "'m\\^99999999' is no unit"),
         (lambda: Units().number("1e999 m"), "1e999 is too large"),
         (lambda: Units().number("50 Hz", "angular velocity"), "turns or radians per second: say 'rpm' or 'rad/s'"),
-        (lambda: mbs.Mechanism([], [], units={"force": "N"}), "that of 'force' follows from them, or is none"),
+        (lambda: Units(force="kg"), "the unit of force cannot be 'kg', which is that of a mass"),
+        (lambda: Units(force=""), "the unit of force must be a text such as 'N', got ''"),
+        (lambda: mbs.Mechanism([], [], units={"energy": "J"}), "that of 'energy' follows from them, or is none"),
     ],
 )
 def test_mistakes_are_named(wrong, told):

@@ -56,14 +56,13 @@ def run_analysis(model: "Model", of: str) -> tuple[Any, str]:
 
 def measures(model: "Model", run: Any) -> None:
     """Prints what the measures of a file are of a run."""
-    from .._pictures.table import Table
+    from .._pictures.columns import table_with_units
 
     units = model.units
     rows = [(name, cell(x), units.get(name, "")) for name, x in model.measured(run).items()]
-    columns = ("name", "value", "unit") if any(unit for *_, unit in rows) else ("name", "value")
     if rows:
         OUT.print()
-        show(Table("measures", columns, [row[: len(columns)] for row in rows]))
+        show(table_with_units("measures", ("name", "value"), rows))
 
 
 def page_of(model: "Model", run: Any, **options: Any) -> Any:

@@ -28,6 +28,7 @@ def equilibrium(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool
     Example:
       mbsjax equilibrium lever.toml --set weight=20
     """
+    from .._pictures.columns import in_units, table_with_units
     from .._pictures.table import Table
 
     model = load_model(file, changes)
@@ -35,12 +36,13 @@ def equilibrium(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool
     rest, problem = run_analysis(model, "equilibrium")
     folder = results_folder(output, file, "equilibrium", overwrite, make=True)
     with working("reactions"):
-        table = Table("at rest", ("name", "value"), list(rest.columns().items()))
-    show(table)
+        found = rest.columns()
+    rows = [(name, *in_units(rest.mech, name, x)) for name, x in found.items()]
+    show(table_with_units("at rest", ("name", "value"), rows))
     OUT.print(_stability(rest), markup=False)
     _friction(model, rest)
     path = folder / "results.csv"
-    path.write_text(table.to_csv(), encoding="utf-8")
+    path.write_text(Table("at rest", ("name", "value"), list(found.items())).to_csv(), encoding="utf-8")
     with working("pictures"):
         written = [path, *draw(rest, folder, pictures, ("mechanism",)), page_of(model, rest).save(folder / "view.html")]
     wrote(*written)

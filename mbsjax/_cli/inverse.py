@@ -32,7 +32,7 @@ def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, ki
     with working("reactions"):
         columns = efforts.columns()
     table = efforts.to_csv(folder / "results.csv") if kind == "csv" else efforts.to_parquet(folder / "results.parquet")
-    show(_peaks(columns))
+    show(_peaks(efforts.mech, columns))
     with working("pictures"):
         page = page_of(model, efforts).save(folder / "view.html")
         wrote(table, *draw(efforts.motion, folder, pictures), *draw(efforts, folder, pictures, ("efforts",)), page)
@@ -42,11 +42,12 @@ def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, ki
         raise RuntimeError(problem)
 
 
-def _peaks(columns: dict[str, Any]) -> Any:
+def _peaks(mech: Any, columns: dict[str, Any]) -> Any:
     """The largest of every force, in absolute value, and when it is."""
     import numpy as np
 
-    from .._pictures.table import Table
+    from .._pictures.columns import in_units, table_with_units
+    from .._pictures.quantities import labeled
 
     rows = []
     for name, x in columns.items():
@@ -55,5 +56,7 @@ def _peaks(columns: dict[str, Any]) -> Any:
             and np.isfinite(x).any()
         ):
             k = int(np.nanargmax(np.abs(x)))
-            rows.append((name, float(x[k]), float(columns["t"][k])))
-    return Table("largest forces", ("name", "largest", "at t"), rows)
+            largest, unit = in_units(mech, name, float(x[k]))
+            rows.append((name, largest, float(columns["t"][k]), unit))
+    time = labeled(mech.units, "at t", "time")
+    return table_with_units("largest forces", ("name", "largest", time), rows)

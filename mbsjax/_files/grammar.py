@@ -46,7 +46,7 @@ POINTS = {
     "point_b": "body_b",
     "point": "body",
 }  # of which
-UNITS = ("length", "mass", "time", "angle")  # what [units] may say of all numbers
+UNITS = ("length", "mass", "time", "angle", "force")  # what [units] may say of all numbers
 WHOLES = {"teeth": 400, "slots": 100}  # and the largest
 WHOLE_ROWS = ("orders", "hollow", "elements_a", "elements_b")
 # what may be a function: of which variables

@@ -75,7 +75,8 @@ def dumps(mech: Mechanism, *, title: str | None = None, drive: Mapping[str, Any]
     if mech.planar != by_default:
         tables["planar"] = mech.planar
     if mech.units is not None:
-        sections["units"] = {**dataclasses.asdict(mech.units), **sections.get("units", {})}
+        said = {word: unit for word, unit in dataclasses.asdict(mech.units).items() if unit is not None}
+        sections["units"] = {**said, **sections.get("units", {})}
     contacts = {c.name: _contact(c) for c in mech.contacts}
     tables["bodies"] = {b.name: _body(b) for b in mech.bodies}
     joints, gauges, forces = mech.as_given

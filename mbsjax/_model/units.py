@@ -41,6 +41,7 @@ _BASE = {
     "mass": {"kg": "1", "g": "1e-3", "mg": "1e-6", "t": "1e3", "tonne": "1e3", "lb": "0.45359237"},
     "time": {"s": "1", "ms": "1e-3", "us": "1e-6", "µs": "1e-6", "min": "60", "h": "3600"},
 }  # in m, kg, s: labels of these need no pint
+_FORCES = {"N": "1", "mN": "1e-3", "µN": "1e-6", "kN": "1e3", "MN": "1e6"}  # in N
 _ANGLES = {"rad": 1.0, "deg": 57.29577951308232}
 _NAMED = {"force": "N", "energy": "J", "power": "W", "pressure": "Pa"}
 _PREFIXES = {
@@ -63,9 +64,11 @@ class Units:
 
     - `length`, `mass`, `time`: `"mm"`, `"kg"`, `"s"`, or any other that [pint](https://pint.readthedocs.io) knows.
     - `angle`: `"rad"` or `"deg"`, in which angles are shown. They are given and computed in radians.
+    - `force`: in which forces are shown, such as `"N"`, and with them torques, energies and all else made of a force; by
+        default in the unit that follows. Numbers are given and computed in that one all the same.
 
     `mech.units` are those of a mechanism, `None` where they were not said. Tables, pictures and pages label a quantity
-    with `label`, and multiply its numbers by `shown`, which is 1 but for angles in degrees.
+    with `label`, and multiply its numbers by `shown`, which is 1 but for angles in degrees, and where `force` is said.
 
     !!! Example
 
@@ -76,15 +79,19 @@ class Units:
         'N'
         >>> units.number("5 N/mm", "stiffness"), units.number("2.5 cm")
         (5000.0, 25.0)
+        >>> newtons = Units("mm", "kg", "s", force="N")
+        >>> newtons.label("force"), newtons.shown("force"), newtons.label("torque"), newtons.label("energy")
+        ('N', 0.001, 'N·mm', 'mJ')
     """
 
     length: str = "m"
     mass: str = "kg"
     time: str = "s"
     angle: str = "rad"
+    force: str | None = None
 
     def __post_init__(self):
-        for kind in _BASE:
+        for kind in (*_BASE, "force"):
             self._size(kind)  # complains
         if self.angle not in _ANGLES:
             raise ValueError(f"the unit of angles must be 'rad' or 'deg', got {self.angle!r}")
@@ -96,7 +103,7 @@ class Units:
         !!! Example
 
             >>> Units.of({"length": "mm"})
-            Units(length='mm', mass='kg', time='s', angle='rad')
+            Units(length='mm', mass='kg', time='s', angle='rad', force=None)
         """
         if given is None or isinstance(given, Units):
             return given
@@ -109,12 +116,14 @@ class Units:
         return Units(**given)
 
     def _size(self, kind: str) -> Fraction:
-        """The size of a base unit in m, kg or s."""
-        unit = getattr(self, kind)
+        """The size of a base unit, or of that in which forces are shown, in m, kg and s."""
+        unit, known = getattr(self, kind), _BASE.get(kind, _FORCES)
+        if kind == "force" and unit is None:
+            return self._coherent(KINDS["force"])
         if not isinstance(unit, str) or not unit:
-            raise ValueError(f"the unit of {kind} must be a text such as {next(iter(_BASE[kind]))!r}, got {unit!r}")
-        if unit in _BASE[kind]:
-            return Fraction(_BASE[kind][unit])
+            raise ValueError(f"the unit of {kind} must be a text such as {next(iter(known))!r}, got {unit!r}")
+        if unit in known:
+            return Fraction(known[unit])
         size, powers = _parsed("1", unit)
         if powers != KINDS[kind][:3]:
             raise ValueError(f"the unit of {kind} cannot be {unit!r}, which is that of {_called(powers)}")
@@ -132,10 +141,12 @@ class Units:
         _check(kind)
         base = ((self.mass, 1), (self.length, 0), (self.time, 2))
         powers = KINDS[kind]
+        named = self.force if kind == "force" else None
         if kind in _NAMED:
-            named = self._named(kind)
-            return named or _product([(unit, powers[k]) for unit, k in base])
-        force = self._named("force")
+            named = named or self._named(kind)
+            if named or self.force is None:
+                return named or _product([(unit, powers[k]) for unit, k in base])
+        force = self.force or self._named("force")
         if powers[1] and powers[2] <= -1 and force:
             rest = [(self.length, powers[0] - powers[1]), (self.time, powers[2] + 2 * powers[1])]
             return _product([(force, powers[1]), *rest, (self.angle, powers[3])])
@@ -143,8 +154,13 @@ class Units:
 
     def _named(self, kind: str) -> str | None:
         """The unit with a name of its own, with a prefix, if there is one of this size."""
-        size = self._coherent(KINDS[kind][:3])
+        size = self._coherent(KINDS[kind]) * self._forces(kind)
         return _PREFIXES[size] + _NAMED[kind] if size in _PREFIXES else None
+
+    def _forces(self, kind: str) -> Fraction:
+        """How often the unit of force that follows goes into the one in which a quantity of this kind is shown."""
+        made = KINDS[kind][1] and KINDS[kind][2] <= -1  # of a force
+        return self._size("force") / self._coherent(KINDS["force"]) if made else Fraction(1)
 
     def _coherent(self, powers: tuple[int, ...]) -> Fraction:
         """The size of a unit made of these, in m, kg, s."""
@@ -162,7 +178,7 @@ class Units:
         powers = (0, 0, 0) if found is None else _parsed(found[1], found[2])[1]
         for kind, known in KINDS.items():
             if known[:3] == powers and kind != "number":
-                return dataclasses.replace(self, angle="rad").label(kind)
+                return dataclasses.replace(self, angle="rad", force=None).label(kind)
         return _product([(self.mass, powers[1]), (self.length, powers[0]), (self.time, powers[2])])
 
     def shown(self, kind: str) -> float:
@@ -174,7 +190,7 @@ class Units:
             (1.0, 57.296)
         """
         _check(kind)
-        return _ANGLES[self.angle] ** KINDS[kind][3]
+        return _ANGLES[self.angle] ** KINDS[kind][3] * float(1 / self._forces(kind))
 
     def number(self, given: Any, *kinds: str) -> float:
         """A quantity such as `"25 mm"`, or one of pint, as a number in these units; angles in radians. `kinds` are

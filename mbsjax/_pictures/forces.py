@@ -6,7 +6,7 @@ import numpy as np
 
 from .._dynamics.inverse_dynamics import Efforts
 from .._programs.batch import single
-from .quantities import is_length, labeled, pushed
+from .quantities import is_length, labeled, pushed, shown
 from .style import COLORS, canvas, legend, plain, style
 
 
@@ -41,8 +41,10 @@ def efforts(what: Any, *, joints: Any = None, axes: Any = None) -> Any:
     same = len(set(kinds)) == 1
     says = [labeled(units, f"driving {kinds[0]}", kinds[0]) if same else "driving force or torque"]
     says.append(labeled(units, "reactions", "force"))
-    rows = [{name if same else labeled(units, name, k): what.effort(name) for name, k in zip(what.names, kinds)}]
-    rows.append({name: what.reaction(name).columns(name)[f"{name}.reaction"] for name in names})
+    pairs = list(zip(what.names, kinds))
+    rows = [{name if same else labeled(units, name, k): shown(units, k) * what.effort(name) for name, k in pairs}]
+    size = lambda name: what.reaction(name).columns(name)[f"{name}.reaction"]
+    rows.append({name: shown(units, "force") * size(name) for name in names})
     with style():
         drawn = canvas(axes, count=2, size=(6.0, 4.6))
         for axis, lines, label in zip(drawn, rows, says):

@@ -12,7 +12,7 @@ from .._kinematics.motion import Motion
 from .._model.mechanism import Mechanism
 from .._model.units import Units
 from .mechanism import needs_motion
-from .quantities import labeled
+from .quantities import labeled, shown
 from .series import Series, at_events, read, read_one
 from .style import BLUE, COLORS, GREEN, INK, KINDS, ORANGE, PURPLE, RED, canvas, legend, mark_events, plain, style
 
@@ -164,8 +164,9 @@ def switching(motion: Any, contact: str, *, axes: Any = None) -> Any:
         _zeros(gap, [e for e in events if e.kind in zero])
         gap.set_ylabel(labeled(units, "gap $q_3$", "length"))
         if pressed:
-            active = lambda y: np.where(on, y, np.nan)
-            drawn[1].plot(t, np.asarray(track.force), color=RED, zorder=3.2, label="contact force")
+            factor = shown(units, "force")
+            active = lambda y: np.where(on, factor * y, np.nan)
+            drawn[1].plot(t, factor * np.asarray(track.force), color=RED, zorder=3.2, label="contact force")
             drawn[1].plot(t, active(track.static), "--", color=GREEN, lw=0.9, zorder=3, label="static part")
             drawn[1].plot(t, active(track.dynamic), "-.", color=ORANGE, lw=0.9, zorder=3, label="dynamic part")
             if motion.mech.contact(contact).friction is not None:

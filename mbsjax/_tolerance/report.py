@@ -214,12 +214,20 @@ class Report(eqx.Module):
             (
                 self.study.names[i], float(nominal[i]), float(low[i] - nominal[i]), float(high[i] - nominal[i]),
                 float(std[i]), float(self.first.slopes[k, i]), 100 * float(part[i]), float(self.first.reach[k, i]),
-                *(() if shift is None else (float(shift[i]),)),
+                *(() if shift is None else (float(shift[i]),)), *self._units_of(name, self.study.names[i]),
             )
             for i in np.argsort(-part, kind="stable")
         ]  # fmt: skip
         columns = ("contributor", "nominal", "lower", "upper", "sigma", "sensitivity", "% of variance", "worst case +-")
-        return Table(f"contributors of {name}", columns + (() if shift is None else ("mean shift",)), rows)
+        more = (() if shift is None else ("mean shift",)) + (("unit", "of sensitivity") if self.units else ())
+        return Table(f"contributors of {name}", columns + more, rows)
+
+    def _units_of(self, measure: str, contributor: str) -> tuple[str, ...]:
+        """The unit of a dimension, and that of its sensitivity; nothing where no units were said."""
+        known = dict(self.units)
+        of, its = known.get(measure, ""), known.get(contributor.partition("[")[0], "")
+        ratio = "" if not (of and its) else "1" if of == its else f"{of}/{f'({its})' if '/' in its else its}"
+        return (its, ratio) if known else ()
 
     def _stroke(self, name: str) -> Table:
         at, study = self.study.slices[name], self.study

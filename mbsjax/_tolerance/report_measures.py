@@ -119,6 +119,6 @@ def _contributors(c: Contents, x: Summary, j: int) -> str:
         cells = cell(slopes[i], f"measures.{j}.slopes.{i}") + metered(part[i], f"measures.{j}.part.{i}")
         cells += cell(reach[i], f"measures.{j}.reach.{i}")
         cells += "" if shift is None else cell(shift[i], f"measures.{j}.mean_shift.{i}")
-        rows.append(f"<tr{falls}><td>{escaped(c.found.study.names[i])}</td>{cells}</tr>")
+        rows.append(f"<tr{falls}><td>{named(c.found.study.names[i], c.units)}</td>{cells}</tr>")
     head = ["Dimension", "Sensitivity", "Part of the variance", "Worst case ±"]
     return rows_of(head + ["Mean shift"] * (shift is not None), rows)

@@ -25,6 +25,7 @@ from ..._programs.custom_types import ByName, Laws
 from ..._programs.precision import is_concrete
 from ...frames import quaternion_matrix
 from ..mechanism import reactions, touching
+from ..quantities import shown
 from ..scene import tangents
 from ..sketch import Sketch, Touching
 from ..style import PAGE
@@ -197,13 +198,13 @@ def _content(frames: Keyframes, others: list[Keyframes], asked: list[str] | None
     """What there is in the page of one motion, or of a mechanism that rests."""
     mech, what = frames.mech, frames.motions[0]
     rests = isinstance(what, Still)
-    shown, more = ([], []) if rests else panels(frames, others, asked)
+    plotted, more = ([], []) if rests else panels(frames, others, asked)
     return {
         "kind": "mechanism" if rests else "simulation" if isinstance(what, Solution) else "motion",
         "planar": mech.planar,
         "t": packed(frames.t, np.float64),
         "time_unit": unit_label(mech.units, "time"),
-        "impulse_unit": unit_label(mech.units, "impulse"),
+        "shown": {kind: [shown(mech.units, kind), unit_label(mech.units, kind)] for kind in ("force", "impulse")},
         "events": events(frames),
         "outputs": len(what.ts),
         "until": float(what.ts[-1]),
@@ -214,7 +215,7 @@ def _content(frames: Keyframes, others: list[Keyframes], asked: list[str] | None
         "drivers": drivers(frames),
         "contacts": [] if rests else [_contact(frames, k, c.name) for k, c in enumerate(mech.contacts)],
         "reactions": [],
-        "panels": shown,
+        "panels": plotted,
         "more": more,
         "variants": [variant_bodies(other) for other in others],
     }

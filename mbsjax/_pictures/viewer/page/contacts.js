@@ -3,6 +3,10 @@
 const pressed = [...data.contacts, ...data.reactions];
 const forces = pressed.flatMap(c => c.force ? Array.from(c.force).filter(f => f > 0) : []).sort((a, b) => a - b);
 const largest = forces.length ? forces[Math.floor(.95 * (forces.length - 1))] : 1;
+const told = (kind, x) => {  // a number with its unit
+  const [factor, unit] = data.shown[kind];
+  return number(factor * x, 3) + (unit ? " " + unit : "");
+};
 const drawArrow = (p, e, color, width, head) => {  // from one place to another; returns its length and direction
   const [x, y] = seen(p), [u, v] = seen(e), flat = Math.hypot(u - x, v - y);
   const d = [(u - x) / (flat || 1), (v - y) / (flat || 1)];
@@ -36,7 +40,7 @@ const drawContact = (c, i, j, s) => {
       drawArrow(p, add(p, f.along[i], Math.sign(rubs) * long(rubs)), paint.kind(f.sticks[i] ? "sticks" : "slips"), 2.4, 8);
     }
     disc(p, 3.6, paint.force, paint.card, 1.4);
-    const words = [shown.names ? c.name : "", force === null ? "" : number(force, 3)].filter(Boolean).join(": ");
+    const words = [shown.names ? c.name : "", force === null ? "" : told("force", force)].filter(Boolean).join(": ");
     if (words) text(flat > head ? e : p, words, paint.force, d[0] < -.3 ? -8 : 8, -7, 600);
   });
 };
@@ -51,7 +55,7 @@ const drawImpulse = (c, frame, normal, along, strength) => {
     if (c.friction) e = add(e, c.friction.along[frame], along * far);
     ctx.globalAlpha = Math.max(strength, .05);
     const [flat, d] = drawArrow(p, e, impact, 5, 14);
-    const words = number(Math.hypot(normal, along), 3) + (data.impulse_unit ? " " + data.impulse_unit : "");
+    const words = told("impulse", Math.hypot(normal, along));
     text(flat > 14 ? e : p, words, impact, d[0] < -.3 ? -8 : 8, -12, 650);
     ctx.globalAlpha = 1;
   });

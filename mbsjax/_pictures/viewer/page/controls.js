@@ -30,7 +30,7 @@ const show = () => {
 };
 const impulseWords = e => {
   const own = e.impulses.reduce((sum, x) => Math.hypot(sum, x[1], x[2]), 0);
-  return own ? ` (impulse ${number(own, 4)}${data.impulse_unit ? " " + data.impulse_unit : ""})` : "";
+  return own ? ` (impulse ${told("impulse", own)})` : "";
 };
 const tip = (words, x, y) => {
   $("tip").hidden = !words; if (!words) return;
