@@ -158,8 +158,19 @@ def test_importing_takes_in_no_more_than_needed():
         getattr(mbs, "simulat")  # noqa: B009
 
 
+def test_programs_are_found_in_a_folder_that_was_moved(tmp_path):
+    code = "import sys, jax, mbsjax; mbsjax.keep_programs(sys.argv[1]); jax.jit(lambda x: 3 * x + 0.125)(2.0)"
+    found = []
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        subprocess.run([sys.executable, "-c", code, folder], check=True)
+        found.append({x.name for x in folder.iterdir() if x.name.endswith("-cache")})
+    assert found[0] == found[1] and len(found[0]) > 0
+
+
 def test_programs_are_kept_where_asked(monkeypatch, tmp_path):
     names = ("jax_compilation_cache_dir", "jax_enable_compilation_cache", "jax_persistent_cache_min_compile_time_secs")
+    names += ("jax_persistent_cache_enable_xla_caches",)
     before = {name: getattr(jax.config, name) for name in names}
     try:
         assert mbs.keep_programs(tmp_path / "a") == tmp_path / "a"

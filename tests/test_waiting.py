@@ -5,9 +5,14 @@ import sys
 import threading
 import types
 
+import jax
+import jax.monitoring
 import pytest
 
 from mbsjax._programs import waiting
+
+
+LOWERED, COMPILED = waiting._LOWERED, waiting._COMPILED
 
 
 class Clock:
@@ -36,7 +41,7 @@ def after(monkeypatch):
     """Waits for a program that is compiled until it has been told of some times."""
     monkeypatch.setattr(waiting, "_kept", lambda: "kept")
 
-    def run(times, *subjects):
+    def run(times, *subjects, events=(LOWERED,)):
         clock, told = Clock(times), threading.Semaphore(0)
         monkeypatch.setattr(waiting, "time", clock)
         fake = types.SimpleNamespace(Event=clock.event, Thread=threading.Thread)
@@ -44,6 +49,8 @@ def after(monkeypatch):
         say = waiting.tell
         monkeypatch.setattr(waiting, "tell", lambda text: (say(text), told.release()))
         with waiting.explained():
+            for event in events:
+                waiting._heard(event, 0.1, fun_name="f")
             for subject in subjects:
                 waiting.traced(subject)
             for _ in range(times):
@@ -107,3 +114,18 @@ def test_a_command_says_it_in_its_own_way(after):
     with waiting.told_by(told.append):
         after(1, "synthesis")
     assert told == ["compiling synthesis ... 2 s; kept", ""]
+
+
+def test_what_is_traced_loaded_or_run_is_not_said_to_be_compiled(after):
+    told = []
+    with waiting.told_by(told.append):
+        after(1, "kinematics", events=())
+        after(1, "kinematics", events=(LOWERED, COMPILED))
+    assert told == 2 * ["working on kinematics ... 2 s", ""]
+
+
+def test_jax_tells_when_it_lowers_and_when_it_has_compiled():
+    heard = []
+    jax.monitoring.register_event_duration_secs_listener(lambda event, *_, **__: heard.append(event))
+    jax.jit(lambda x: 3 * x + 0.125)(2.0)
+    assert [x for x in heard if x in (LOWERED, COMPILED)] == [LOWERED, COMPILED]

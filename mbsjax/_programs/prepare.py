@@ -27,6 +27,8 @@ def keep_programs(folder: Any = None) -> pathlib.Path:
     path = pathlib.Path(folder or os.environ.get("JAX_COMPILATION_CACHE_DIR") or home / "mbsjax")
     jax.config.update("jax_compilation_cache_dir", str(path))
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
+    # with XLA's own caches beside it, the name of the folder would be a part of what programs are found by
+    jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
     return path
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import functools
 import sys
 import threading
 import time
@@ -10,6 +11,8 @@ from typing import Any
 
 
 _PATIENCE = 2.0  # seconds, after which somebody wonders
+_LOADING = 1.5  # seconds: what takes longer than that from the end of lowering is compiled, not found among the kept
+_LOWERED, _COMPILED = (f"/jax/core/compile/{x}_duration" for x in ("jaxpr_to_mlir_module", "backend_compile"))
 _here = threading.local()
 _told_by: list[Callable[[str], None]] = []
 _shown: list[Any] = []  # the line in a notebook
@@ -20,10 +23,12 @@ class _Watch:
 
     def __init__(self):
         self.over, self.thread, self.began, self.subject = threading.Event(), None, 0.0, ""
+        self.lowered: float | None = None  # when the program was that is compiled, or looked for, now
 
     def begin(self, subject: str) -> None:
         self.subject = subject
         if self.thread is None:
+            _listen()
             self.began = time.perf_counter()
             where = contextvars.copy_context()  # in which a notebook knows the cell that runs
             self.thread = threading.Thread(target=where.run, args=(self._tell,), daemon=True)
@@ -32,7 +37,10 @@ class _Watch:
     def _tell(self) -> None:
         told, wait = False, _PATIENCE
         while not self.over.wait(wait):
-            tell(f"compiling {self.subject} ... {time.perf_counter() - self.began:.0f} s; {_kept()}")
+            now, lowered = time.perf_counter(), self.lowered
+            compiles = lowered is not None and now - lowered > _LOADING
+            what, more = ("compiling", f"; {_kept()}") if compiles else ("working on", "")
+            tell(f"{what} {self.subject} ... {now - self.began:.0f} s{more}")
             told, wait = True, 1.0
         if told:
             tell("")
@@ -41,6 +49,21 @@ class _Watch:
         self.over.set()
         if self.thread is not None:
             self.thread.join()
+
+
+@functools.cache
+def _listen() -> None:
+    """Has JAX tell what it does, from now on."""
+    import jax.monitoring
+
+    jax.monitoring.register_event_duration_secs_listener(_heard)
+
+
+def _heard(event: str, duration_secs: float, **_: Any) -> None:
+    """JAX has lowered a program in this thread, which it compiles or finds among the kept ones now, or has it."""
+    watch = getattr(_here, "watch", None)
+    if watch is not None and event in (_LOWERED, _COMPILED):
+        watch.lowered = time.perf_counter() if event == _LOWERED else None
 
 
 @contextlib.contextmanager
@@ -117,4 +140,4 @@ def _kept() -> str:
     folder = config.jax_compilation_cache_dir
     if not folder or not config.jax_enable_compilation_cache:
         return "not kept for the next run: see mbsjax.keep_programs"
-    return f"kept in {folder}, the next run starts at once"
+    return f"kept in {folder}, the next run does without"
