@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 import mbsjax as mbs
 from mbsjax._cli.main import main
+from mbsjax._cli.montecarlo import _chunk
 from mbsjax._files.schema import schema
 from tests.green import area
 
@@ -163,13 +164,18 @@ def test_tolerance_and_montecarlo(folder):
     assert [row[0] for row in report["ranking"]["rows"]] == ["crank"]
     assert report["summary"]["rows"][0][1:3] == [0.0, 90.0] and report["summary"]["rows"][0][7] == "pass"
     run("montecarlo", "four_bar.toml", "-n", 64, "--chunk", 64, "-o", "samples", cwd=folder)
-    text = run("montecarlo", "four_bar.toml", "-n", 128, "--chunk", 64, "-o", "samples", "--resume", cwd=folder)
+    text = run("montecarlo", "four_bar.toml", "-n", 128, "-o", "samples", "--resume", cwd=folder)  # the chunk as before
     assert "128 samples" in text and "as nominal" in text
     assert len(list((folder / "samples").glob("*.parquet"))) == 2
     assert "--resume" in run("montecarlo", "four_bar.toml", "-o", "samples", cwd=folder, code=2)
     (folder / "no_study.toml").write_text(FOUR_BAR.replace("[tolerances]", "[measures]", 1).replace(
         'crank = 0.01\nrocker = {type = "uniform", tol = 0.02}\n\n[measures]\n', ""))  # fmt: skip
     assert "[tolerances] is missing" in run("tolerance", "no_study.toml", cwd=folder, code=2)
+
+
+@pytest.mark.parametrize("samples, chunk", [(1, 1), (256, 32), (257, 33), (10**6, 4096)])
+def test_a_bar_of_few_samples_moves(samples, chunk):
+    assert _chunk(samples) == chunk
 
 
 def test_synthesize(folder):

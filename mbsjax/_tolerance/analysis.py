@@ -108,8 +108,9 @@ def steps(
     if second and limited and not rare:
         found.append(Step("most likely rejects", lambda _: {"points": form(study, starts=3, max_steps=30)}))
     if samples:
-        drawn = lambda _: monte_carlo(study, samples, seed=seed, method=method, chunk=chunk, progress=progress)
-        found.append(Step(f"{samples} samples", lambda report: {"sample": drawn(report)}))
+        once = min(chunk, samples)
+        drawn = lambda: monte_carlo(study, samples, seed=seed, method=method, chunk=once, progress=progress)
+        found.append(Step(f"{samples} samples", lambda _: {"sample": drawn()}))
     if rare:
         found.append(Step("rare rejects", lambda _: _rare(study, rare, seed, chunk)))
     return found

@@ -13,6 +13,7 @@ from jaxtyping import Array, Float
 
 from .._programs.purpose import values_only
 from .._programs.trees import lasting, without_unused
+from .._programs.waiting import explained, traced
 from .sampler import AbstractSampler
 from .statistics import FIRST, Scale, Statistics, chunk_statistics, frame_of, layout_of, on_host, scale_of
 from .study import Evaluation, Study
@@ -137,7 +138,9 @@ def _rounds(
     while numbers := list(itertools.islice(remaining, mesh.size)):
         index = (np.array(_padded(numbers, mesh))[:, None] * chunk + np.arange(chunk)).reshape(-1)
         x = on_each(points, _placed(index, mesh), mesh)
-        yield _Round(numbers, x, on_each(study, x, mesh))
+        with explained():
+            found = on_each(study, x, mesh)
+        yield _Round(numbers, x, found)
 
 
 def _one_ahead(rounds: Iterator[_Round]) -> Iterator[_Round]:
@@ -215,6 +218,7 @@ def on_each(f: Any, rows: Array, mesh: Mesh) -> Any:
     numbers, structure = eqx.partition(f, eqx.is_array)
 
     def here(numbers: Any, rows: Array) -> Any:
+        traced("samples")
         with values_only():
             return jax.vmap(without_unused(eqx.combine(numbers, structure), rows[0]))(rows)
 

@@ -113,6 +113,14 @@ class Store:
         if _EARLIER in names:
             self.remove(_EARLIER)
 
+    @property
+    def chunk(self) -> int | None:
+        """How many samples its files hold; None where there are none yet."""
+        try:
+            return int(json.loads(self.get(_MANIFEST))["chunk"]) if _MANIFEST in self.names() else None
+        except (ValueError, KeyError, TypeError):
+            return None  # what opens it says what is wrong
+
     def _compare(self, name: str, description: dict) -> None:
         try:
             there = json.loads(self.get(name))
