@@ -36,7 +36,8 @@ from .profile.shapes import direction
 
 
 class CamTable(NamedTuple):
-    """A cam over its angle.
+    """A cam over its angle: what `cam(theta)` gives, of a [`mbsjax.Cam`][] and cam angles in radians, as many as are
+    given.
 
     - `lift`, `velocity`, `acceleration`, `jerk`: of the follower.
     - `pressure_angle`: between the normal of the cam and the motion of the follower's contact point, or of the
@@ -131,7 +132,8 @@ class Cam(eqx.Module):
         return self.program
 
     def __call__(self, theta: Numbers, speed: Numbers = 1.0) -> CamTable:
-        """The cam at these angles. Derivatives are per radian, or at a speed of the cam in radians per unit of time.
+        """The cam at these angles, in radians: a [`mbsjax.CamTable`][]. Derivatives are per radian, or at a speed of
+        the cam in radians per unit of time.
 
         !!! Example
 
@@ -245,7 +247,17 @@ class Cam(eqx.Module):
         return _within(turned_back, PlanarFrame(-home.x, -home.y, 0 * home.angle)), given
 
     def extremes(self) -> CamExtremes:
-        """The largest pressure angle, curvature and excursion over a turn."""
+        """The largest pressure angle, curvature and excursion over a turn, and the cam angles, in radians, where they
+        are: an [`mbsjax.CamExtremes`][].
+
+        !!! Example
+
+            >>> import mbsjax as mbs
+            >>> lift = mbs.Program([mbs.Rise("harmonic", jnp.pi, 2.0), mbs.Fall("harmonic", jnp.pi, 2.0)])
+            >>> found = mbs.Cam(lift, mbs.Translating(mbs.FlatFace(1.5)), 3.0).extremes()  # an eccentric disc
+            >>> round(abs(float(found.excursion.value)), 6), round(float(found.radius.value), 6)
+            (1.0, 4.0)
+        """
         return _extremes(self)
 
     def warnings(self, *, pressure_angle: float | None = None) -> tuple[CamWarning, ...]:
