@@ -118,7 +118,7 @@ def test_kinematics(folder):
     text = run("kinematics", "four_bar.toml", "-o", "out", "--pictures", "pdf", cwd=folder)
     assert "largest residual" in text
     written = {f.name for f in (folder / "out").iterdir()}
-    assert written == {"results.csv", "view.html", "ghosts.pdf"}
+    assert written == {"results.csv", "view.html", "ghosts.pdf", "curves.pdf"}
     assert (folder / "out" / "ghosts.pdf").read_bytes().startswith(b"%PDF")
     with open(folder / "out" / "results.csv", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -558,3 +558,56 @@ def test_files_read_no_other_files(tmp_path):
     for given in (str(secret), "secret", "`secret.csv`"):
         with pytest.raises(mbs.FileError, match="bodies.bob.profiles.rim.points"):
             mbs.loads(f"[bodies.bob.profiles.rim]\ntype = 'table'\npoints = {given!r}").mechanism()
+
+
+WITH_CONTACT = """
+[bodies.ground.profiles.floor]
+type = "chain"
+closed = false
+elements = [{type = "line", start = [1, 0], end = [-1, 0]}]
+[bodies.ball]
+mass = 1.0
+profiles.rim = {type = "disc", radius = 0.1}
+[joints]
+y = {type = "prismatic", body_a = "ground", body_b = "ball", axis = [0, 1], start = 1}
+[contacts]
+C = {profile_a = "ground.floor", profile_b = "ball.rim"}
+[drive]
+y = "1 - 0.1*t"
+[kinematics]
+t1 = 1
+[simulate]
+t1 = 1
+[measures]
+a = "MEASURE"
+"""
+
+
+@pytest.mark.parametrize(
+    "measure, name, told_by",
+    [
+        ("max(C.force)", "C.force", "simulate inverse"),
+        ("C.impulse[0]", "C.impulse", "simulate"),
+        ("max(y.reaction)", "y.reaction", "simulate inverse"),
+        ("energy[0]", "energy", "simulate inverse"),
+    ],
+)
+def test_measures_are_taken_of_an_analysis_that_tells_them(measure, name, told_by):
+    text = WITH_CONTACT.replace("MEASURE", measure)
+    assert mbs.loads(text).analysis == "simulate"
+    said = mbs.loads(text + '[study]\nof = "kinematics"\n', source="ball")
+    remedy = " or ".join(f'of = "{of}"' for of in told_by.split())
+    for check in (said.check, lambda: said.check_measures("kinematics")):
+        with pytest.raises(mbs.FileError) as error:
+            check()
+        told = f"measures.a: the analysis 'kinematics' does not tell '{name}': it takes {remedy} in [study]"
+        assert str(error.value).endswith(told)
+    said.check_measures("simulate")  # which prints none
+
+
+def test_measures_are_taken_of_the_first_analysis_if_it_tells_them():
+    for measure in ("last(y)", "C.gap[0]", "C.impact[0]", "y.nothing"):  # `check` complains of the last
+        assert mbs.loads(WITH_CONTACT.replace("MEASURE", measure)).analysis == "kinematics"
+    driven = WITH_CONTACT.replace("MEASURE", "C.impulse[0]").replace("[simulate]\nt1 = 1\n", "")
+    with pytest.raises(mbs.FileError, match=r'it takes of = "simulate" in \[study\], and a table \[simulate\]'):
+        mbs.loads(driven).check()

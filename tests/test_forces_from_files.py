@@ -160,6 +160,26 @@ def test_pictures_and_pages_of_a_rest_show_what_its_joints_carry(lever):
         mbs.view(rest, estimate={"O": 0.1})
 
 
+DRIVEN = (
+    LEVER
+    + """
+[drive]
+height = "0.01*t"
+"""
+)
+
+
+def test_drivers_that_move_leave_nothing_at_rest(lever):
+    """It is said at once; without them, it rests as if there were none."""
+    with pytest.raises(mbs.FileError, match=r'take them out with --free height, or free = \["height"\] here'):
+        mbs.loads(DRIVEN, source="lever").equilibrium()
+    free = lambda name: mbs.loads(DRIVEN.replace("[equilibrium]", f'[equilibrium]\nfree = ["{name}"]'), source="lever")
+    found = free("height").measured(free("height").equilibrium())
+    np.testing.assert_allclose([*map(float, found.values())], at_rest(12.0, 0.2), rtol=1e-12)
+    with pytest.raises(mbs.FileError, match="lever, line 23, equilibrium.free: .*driver 'A'; there are 'height'"):
+        free("A").check()
+
+
 def test_a_lever_with_mass_swings_about_its_rest(lever):
     """U'' = k a^2 cos(angle)^2 at rest, and I = m l^2."""
     heavy = LEVER.replace('points.tip = ["length", 0]', 'mass = 2\ncenter = ["length", 0]\npoints.tip = ["length", 0]')
@@ -293,9 +313,9 @@ def test_a_driven_motion_and_a_rest_say_what_they_do_not_tell(engine, lever):
 
 def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "lever.toml").write_text('units = {length = "mm", angle = "deg", force = "N"}\n' + LEVER)
+    (tmp_path / "lever.toml").write_text('units = {length = "mm", angle = "deg", force = "N"}\n' + DRIVEN)
     (tmp_path / "engine.toml").write_text(ENGINE)
-    done = CliRunner().invoke(main, ["--no-cache", "equilibrium", "lever.toml"])
+    done = CliRunner().invoke(main, ["--no-cache", "equilibrium", "lever.toml", "--free", "all"])
     assert done.exit_code == 0, done.output
     told = "no natural frequencies, as something is left to move that has no mass: give mass to 'lever'"
     assert f"the position is stable; {told}" in done.output
@@ -306,7 +326,8 @@ def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
     printed = {line.split()[0]: line.split()[1:] for line in done.output.splitlines() if line.startswith("O.")}
     assert (printed["O.q"][1], printed["O.fy"][1], printed["O.moment"][1]) == ("deg", "N", "N·mm")
     shown = [float(printed["O.q"][0]), float(printed["O.fy"][0])]
-    np.testing.assert_allclose(shown, [np.rad2deg(angle), held / 1000], rtol=1e-7)
+    assert shown == [float(f"{x:.6g}") for x in (np.rad2deg(angle), held / 1000)]  # six digits, and no noise
+    assert printed["O.fx"][0] == printed["O.moment"][0] == "0"
     done = CliRunner().invoke(main, ["--no-cache", "inverse", "engine.toml", "--pictures", "svg"])
     assert done.exit_code == 0, done.output
     table = np.genfromtxt(tmp_path / "engine_inverse/results.csv", delimiter=",", names=True, deletechars="")
@@ -314,7 +335,8 @@ def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
     np.testing.assert_allclose(table["A.effort"], torque, rtol=1e-10)
     k = int(np.argmax(np.abs(torque)))
     line = next(line.split() for line in done.output.splitlines() if line.startswith("A.effort"))
-    np.testing.assert_allclose([float(line[1]), float(line[2])], [torque[k], k / 60], rtol=1e-6)
+    assert [float(line[1]), float(line[2])] == [float(f"{x:.6g}") for x in (torque[k], k / 60)]
+    assert next(line.split() for line in done.output.splitlines() if line.startswith("B.moment")) == ["B.moment", "0"]
     names = {"results.csv", "efforts.svg", "ghosts.svg", "view.html"}
     assert {p.name for p in (tmp_path / "engine_inverse").iterdir()} == names
     page = (tmp_path / "engine_inverse/view.html").read_text(encoding="utf-8")
@@ -411,3 +433,24 @@ def test_impulses_of_a_ball_that_bounces():
     np.testing.assert_allclose(found["falling"], 0.0, atol=1e-8)
     np.testing.assert_allclose(found["last"], 0.4, rtol=1e-7)  # 0.2 s of fall, and 0.2 s of flight
     np.testing.assert_allclose(found["weakest"], found["second"], rtol=1e-15)
+
+
+def test_events_are_written_and_all_of_them_printed(tmp_path, monkeypatch):
+    """Bounces of a ball, at 0.2 and 0.4."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("mbsjax._dynamics.solution.head", lambda text: "what a notebook shows of it")
+    (tmp_path / "drop.toml").write_text(DROP)
+    done = CliRunner().invoke(main, ["--no-cache", "simulate", "drop.toml", "--pictures", "svg"])
+    assert done.exit_code == 0, done.output
+    assert done.output.count("contact 'C' impact") == 2
+    folder = tmp_path / "drop_simulate"
+    names = {"results.csv", "events.csv", "view.html", "ghosts.svg", "contacts.svg", "curves.svg"}
+    assert {p.name for p in folder.iterdir()} == names
+    head, *rows = [line.split(",") for line in (folder / "events.csv").read_text().splitlines()]
+    assert head == ["t", "kind", "contact", "from", "to", "impulse"]
+    hits = [row for row in rows if row[1] == "impact"]
+    assert {(row[2], row[3], row[4]) for row in hits} == {("C", "line 0 - circle 0", "line 0 - circle 0")}
+    told = [[float(row[0]), float(row[5])] for row in hits]
+    np.testing.assert_allclose(told, [[0.2, 6.0], [0.4, 3.0]], rtol=1e-7)  # 2 kg that fall with 2, then with 1 m/s
+    drawn = (folder / "curves.svg").read_text(encoding="utf-8")
+    assert all(f">{words}</text>" in drawn for words in ("y", "velocity of y", "acceleration of y", "C.force"))

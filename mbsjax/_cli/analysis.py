@@ -27,18 +27,37 @@ def analyze(
 ) -> None:
     """Runs one analysis of a model file, and writes its results; what the commands `kinematics` and `simulate` do."""
     model = load_model(file, changes)
+    model.check_measures(of)
     results_folder(output, file, of, overwrite)
     run, problem = run_analysis(model, of)
     folder = results_folder(output, file, of, overwrite, make=True)
-    OUT.print(run, markup=False)
+    OUT.print(str(run), markup=False)
     table = run.to_csv(folder / "results.csv") if kind == "csv" else run.to_parquet(folder / "results.parquet")
     with working("pictures"):
-        written = [table, *draw(run, folder, pictures), page_of(model, run).save(folder / "view.html")]
+        written = [table, *_events(run, folder), *draw(run, folder, pictures, ("ghosts", "contacts", "curves"))]
+        written.append(page_of(model, run).save(folder / "view.html"))
     wrote(*written)
-    if of == model.analysis:
-        measures(model, run)
+    measures(model, run, of)
     if problem:
         raise RuntimeError(problem)
+
+
+def _events(run: Any, folder: pathlib.Path) -> list[pathlib.Path]:
+    """The events of a run as a table, where it can have some."""
+    from .._dynamics.solution import Solution
+    from .._pictures.table import Table
+
+    if run.events is None:
+        return []
+    simulated = isinstance(run, Solution)
+    names, rows = [contact.name for contact in run.mech.contacts], []
+    for i, event in enumerate(run.events.list(run.mech, run.triggers) if simulated else run.events.list(run.mech)):
+        hit = simulated and event.contact in names
+        impulse = float(run.events.impulse[i, names.index(event.contact)]) if hit else ""
+        rows.append((event.t, event.kind, event.contact, *event.pairs, impulse))
+    path = folder / "events.csv"
+    path.write_text(Table("events", ("t", "kind", "contact", "from", "to", "impulse"), rows).to_csv(), encoding="utf-8")
+    return [path]
 
 
 def run_analysis(model: "Model", of: str) -> tuple[Any, str]:
@@ -54,10 +73,15 @@ def run_analysis(model: "Model", of: str) -> tuple[Any, str]:
             return model.run(of, throw=False), str(error)
 
 
-def measures(model: "Model", run: Any) -> None:
-    """Prints what the measures of a file are of a run."""
+def measures(model: "Model", run: Any, of: str) -> None:
+    """Prints what the measures of a file are of a run, or of which analysis they are taken."""
     from .._pictures.columns import table_with_units
 
+    if of != model.analysis:
+        if model.document.get("measures"):
+            other = f'the measures are taken of the analysis "{model.analysis}": run that one'
+            OUT.print(f'\n{other}, or say of = "{of}" in [study]', markup=False)
+        return
     units = model.units
     rows = [(name, cell(x), units.get(name, "")) for name, x in model.measured(run).items()]
     if rows:
@@ -85,7 +109,32 @@ def draw(
 
     found = []
     for name in names:
-        if name == "contacts" and not run.mech.contacts:
+        if not {"contacts": run.mech.contacts, "curves": run.mech.coordinates}.get(name, True):
             continue
-        found.append(plots.save(getattr(plots, name)(run), folder / f"{name}.{kind}"))
+        make = _curves if name == "curves" else getattr(plots, name)
+        found.append(plots.save(make(run), folder / f"{name}.{kind}"))
     return found
+
+
+def _curves(run: Any) -> Any:
+    """Angles and travels with their velocities and accelerations, side by side, and below them forces of contacts."""
+    import matplotlib.pyplot as plt
+
+    from .. import plots
+    from .._dynamics.solution import Solution
+    from .._pictures.quantities import lengths
+
+    stored = [slot is not None for joint in run.mech.joints for slot in joint.pair.slots]
+    along = [(name, length) for (name, length), there in zip(lengths(run.mech).items(), stored, strict=True) if there]
+    sides = [names for kind in (False, True) if (names := [name for name, length in along if length == kind])]
+    forces = [f"{contact.name}.force" for contact in run.mech.contacts] if isinstance(run, Solution) else []
+    rows = 3 + bool(forces)
+    size = (6.0 * len(sides), 1.0 + 1.8 * rows)
+    figure, axes = plt.subplots(rows, len(sides), figsize=size, squeeze=False, layout="constrained", sharex=True)
+    for k, names in enumerate(sides):
+        plots.curves(run, names, rates=(0, 1, 2), axes=axes[:3, k])
+    if forces:
+        plots.curves(run, forces, axes=axes[3, 0])
+        for axis in axes[3, 1:]:
+            figure.delaxes(axis)
+    return axes[0, 0]

@@ -81,9 +81,10 @@ def working(what: str) -> Iterator[None]:
 
 
 def show(table: Any) -> None:
-    """A table of the library."""
+    """A table of the library, numbers with six digits."""
     from .._pictures.table import shown
 
+    table = table._replace(rows=[tuple(map(_short, row)) for row in table.rows])
     if not OUT.is_terminal:
         OUT.print(f"{table}\n", markup=False)
         return
@@ -94,6 +95,10 @@ def show(table: Any) -> None:
         drawn.add_row(*(_plain(shown(x)) for x in row))
     OUT.print(drawn)
     OUT.print()
+
+
+def _short(x: Any) -> Any:
+    return float(f"{x:.6g}") if isinstance(x, float) else x
 
 
 def _plain(text: str) -> str:

@@ -20,24 +20,29 @@ if TYPE_CHECKING:
 @changes_option
 @output_options
 @PICTURES
+@click.option("--free", multiple=True, metavar="NAME", help="A driver of [drive] to leave out; `all` of them.")
 @computes
-def equilibrium(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, pictures: str) -> None:
+def equilibrium(
+    file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, pictures: str, free: tuple[str, ...]
+) -> None:
     """Where a mechanism rests under its forces, and what its joints, contacts and springs carry there.
 
     \b
     Example:
       mbsjax equilibrium lever.toml --set weight=20
+      mbsjax equilibrium four_bar.toml --free A
     """
-    from .._pictures.columns import in_units, table_with_units
+    from .._pictures.columns import in_units, table_with_units, without_noise
     from .._pictures.table import Table
 
-    model = load_model(file, changes)
+    model = _freed(load_model(file, changes), free)
+    model.check_measures("equilibrium")
     results_folder(output, file, "equilibrium", overwrite)
     rest, problem = run_analysis(model, "equilibrium")
     folder = results_folder(output, file, "equilibrium", overwrite, make=True)
     with working("reactions"):
         found = rest.columns()
-    rows = [(name, *in_units(rest.mech, name, x)) for name, x in found.items()]
+    rows = [(name, *in_units(rest.mech, name, x)) for name, x in without_noise(rest.mech, found).items()]
     show(table_with_units("at rest", ("name", "value"), rows))
     OUT.print(_stability(rest), markup=False)
     _friction(model, rest)
@@ -46,10 +51,18 @@ def equilibrium(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool
     with working("pictures"):
         written = [path, *draw(rest, folder, pictures, ("mechanism",)), page_of(model, rest).save(folder / "view.html")]
     wrote(*written)
-    if model.analysis == "equilibrium":
-        measures(model, rest)
+    measures(model, rest, "equilibrium")
     if problem:
         raise RuntimeError(problem)
+
+
+def _freed(model: "Model", names: tuple[str, ...]) -> "Model":
+    """The model without some of its drivers, as if `[equilibrium]` said so."""
+    table = model.document.get("equilibrium", {})
+    named = list(model.document.get("drive", {})) if "all" in names else list(names)
+    if named:
+        model.document = {**model.document, "equilibrium": {**table, "free": [*table.get("free", []), *named]}}
+    return model
 
 
 def _stability(rest: Any) -> str:

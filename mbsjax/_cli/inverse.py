@@ -26,6 +26,7 @@ def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, ki
       mbsjax inverse slider_crank.toml --set speed=10
     """
     model = load_model(file, changes)
+    model.check_measures("inverse")
     results_folder(output, file, "inverse", overwrite)
     efforts, problem = run_analysis(model, "inverse")
     folder = results_folder(output, file, "inverse", overwrite, make=True)
@@ -36,8 +37,7 @@ def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, ki
     with working("pictures"):
         page = page_of(model, efforts).save(folder / "view.html")
         wrote(table, *draw(efforts.motion, folder, pictures), *draw(efforts, folder, pictures, ("efforts",)), page)
-    if model.analysis == "inverse":
-        measures(model, efforts)
+    measures(model, efforts, "inverse")
     if problem:
         raise RuntimeError(problem)
 
@@ -46,17 +46,16 @@ def _peaks(mech: Any, columns: dict[str, Any]) -> Any:
     """The largest of every force, in absolute value, and when it is."""
     import numpy as np
 
-    from .._pictures.columns import in_units, table_with_units
+    from .._pictures.columns import in_units, table_with_units, without_noise
     from .._pictures.quantities import labeled
 
-    rows = []
-    for name, x in columns.items():
-        if (
-            name.endswith((".effort", ".power", ".reaction", ".across", ".moment", ".force", ".friction"))
-            and np.isfinite(x).any()
-        ):
-            k = int(np.nanargmax(np.abs(x)))
-            largest, unit = in_units(mech, name, float(x[k]))
-            rows.append((name, largest, float(columns["t"][k]), unit))
+    forces = (".effort", ".power", ".reaction", ".across", ".moment", ".force", ".friction")
+    rows = {name: x for name, x in columns.items() if name.endswith(forces) and np.isfinite(x).any()}
+    places = {name: int(np.nanargmax(np.abs(x))) for name, x in rows.items()}
+    largest = without_noise(mech, {name: float(rows[name][k]) for name, k in places.items()})
     time = labeled(mech.units, "at t", "time")
-    return table_with_units("largest forces", ("name", "largest", time), rows)
+    found = []
+    for name, x in largest.items():
+        shown, unit = in_units(mech, name, x)
+        found.append((name, shown, float(columns["t"][places[name]]) if x else None, unit))
+    return table_with_units("largest forces", ("name", "largest", time), found)

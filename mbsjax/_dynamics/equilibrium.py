@@ -186,15 +186,18 @@ def equilibrium(
         begin.warn(mech, q)
     plant = make_plant(mech, problem)
     flags = tuple(c.active for c in mech.contacts)
-    steady, *found = _settle(plant, flags, q, t, closed, max_steps, bool(drive))
-    rest = Equilibrium(mech, plant, *found)  # pyright: ignore
-    if looking and not bool(steady):
-        raise ValueError("there is no steady state: a driver moves a loop or a gauge, and with it what is not driven")
+    if looking and drive and not bool(_steady(plant, flags, q, t)):
+        raise Unsteady("there is no steady state: a driver moves a loop or a gauge, and with it what is not driven")
+    rest = Equilibrium(mech, plant, *_settle(plant, flags, q, t, closed, max_steps, bool(drive)))  # pyright: ignore
     if looking and bool(rest.result != RESULTS.successful):
         raise RuntimeError(f"{RESULTS[rest.result]} The largest force left is {float(rest.residual):.3g}.")
     if throw and not looking:
         rest = eqx.tree_at(lambda r: r.q, rest, rest.result.error_if(rest.q, rest.result != RESULTS.successful))
     return rest
+
+
+class Unsteady(ValueError):
+    """Drivers leave nothing at rest."""
 
 
 def _rest_forces(plant: Plant, q: Array, d: Array, mode: Mode, t: Array, driven: bool) -> tuple[Array, Array, Array]:
@@ -371,8 +374,18 @@ def _is_steady(plant: Plant, frame: Frame, v: Array) -> Array:
 
 
 @once
+def _steady(plant: Plant, flags: tuple[bool, ...], q: Array, t: Array) -> Array:
+    """Whether the drivers leave it steady, told before anything is solved for: where they move a loop or a gauge in one
+    position, no position is left as it is."""
+    mode = _located(plant, q, first_mode(plant, flags, q))
+    return _is_steady(
+        plant, plant.frame(q, t, mode), plant.spread(jnp.zeros(len(plant.problem.unknown)), plant.driven(t)[0])
+    )
+
+
+@once
 def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: Array, max_steps: int, driven: bool):
-    """Whether the drivers leave it steady, and the fields of an `Equilibrium` after its plant."""
+    """The fields of an `Equilibrium` after its plant."""
     plant_, q0, t_ = frozen((plant, q0, t))
     n = len(plant.problem.unknown)
     mode = _located(plant_, q0, first_mode(plant_, flags, q0))
@@ -402,4 +415,4 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
     drive = jnp.concatenate([drive, gauge_efforts(plant, frame, t, lam)])
     energies = plant.energies(t, frame, v, mode)
     found = (stiffness, stable, end.left * size, end.steps, result, mode)
-    return steady, q, v, t, press, mode.active, drive, *energies, *found
+    return q, v, t, press, mode.active, drive, *energies, *found

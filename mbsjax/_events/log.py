@@ -31,11 +31,17 @@ class Event(NamedTuple):
     after: Any
     gave_way: str | None
 
+    @property
+    def pairs(self) -> tuple[str, str]:
+        """The elements that touch, before and after, in words; empty without contact."""
+        told = lambda pair: " - ".join(f"{kind} {number}" for number, kind in pair or ())
+        return told(self.before), told(self.after)
+
     def __str__(self) -> str:
         if self.before is None:
             return f"t = {self.t:.9g}: {self.contact!r} {self.kind}"
-        pairs = [f"{a[1]} {a[0]} - {b[1]} {b[0]}" for a, b in (self.before, self.after)]
-        where = pairs[0] if pairs[0] == pairs[1] else f"{pairs[0]} -> {pairs[1]}"
+        before, after = self.pairs
+        where = before if before == after else f"{before} -> {after}"
         gave = f"; {self.gave_way!r} gave way" if self.gave_way else ""
         gone = ": the profile ends there, or no further contact is possible" if self.kind == "deleted" else ""
         return f"t = {self.t:.9g}: contact {self.contact!r} {self.kind} ({where}){gone}{gave}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .._dynamics.equilibrium import Equilibrium, equilibrium
+from .._dynamics.equilibrium import Equilibrium, Unsteady, equilibrium
 from .._dynamics.holding import Holding, holding
 from .._dynamics.inverse_dynamics import Efforts, inverse_dynamics
 from .._dynamics.solution import Solution
@@ -14,7 +14,7 @@ from .build import mechanism, options
 from .document import Document
 from .errors import FileError
 from .read import Reader
-from .tables import read_counts, read_drive, read_section, read_times, read_values
+from .tables import read_counts, read_drive, read_free, read_section, read_times, read_values
 
 
 def made(file: Document, given: Mapping[str, Any] | None) -> Mechanism:
@@ -67,8 +67,22 @@ def run_equilibrium(file: Document, given: Mapping[str, Any] | None, throw: bool
     more = read_counts(reader, table, "equilibrium") | _values(reader, table, "equilibrium", "estimate", "fixed")
     if "t" in table:
         more["t"] = reader.number(table["t"], ("equilibrium", "t"))
-    mech, drive = made(file, given), drivers(file, given)
-    return reader.guarded(("equilibrium",), equilibrium, mech, drive=drive, throw=throw, **more)
+    mech, drive = made(file, given), _drivers_at_rest(file, given)
+    try:
+        return reader.guarded(("equilibrium",), equilibrium, mech, drive=drive, throw=throw, **more)
+    except FileError as error:
+        if not isinstance(error.__cause__, Unsteady):
+            raise
+        every = " ".join(f"--free {name}" for name in drive)
+        listed = ", ".join(f'"{name}"' for name in drive)
+        told = f"the drivers of [drive] move, and nothing rests: take them out with {every}, or free = [{listed}] here"
+        raise reader.wrong(told, ("equilibrium",)) from error.__cause__
+
+
+def _drivers_at_rest(file: Document, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The drivers that `[equilibrium]` does not leave out."""
+    free = read_free(file.reader(given), file.document)
+    return {name: law for name, law in drivers(file, given).items() if name not in free}
 
 
 def run_simulation(file: Document, given: Mapping[str, Any] | None, throw: bool) -> Solution:
@@ -88,7 +102,7 @@ def run_simulation(file: Document, given: Mapping[str, Any] | None, throw: bool)
 
 def friction_holds(file: Document, given: Mapping[str, Any] | None) -> Holding:
     """Whether friction holds it where it rests, without what `fixed` holds."""
-    rest, drive = run_equilibrium(file, given, True), drivers(file, given)
+    rest, drive = run_equilibrium(file, given, True), _drivers_at_rest(file, given)
     return file.reader(given).guarded(("equilibrium",), holding, rest.mech, rest.q, fixed=tuple(drive), t=rest.t)
 
 

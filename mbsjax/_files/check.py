@@ -8,10 +8,11 @@ from .grammar import ANALYSES, KEYS
 from .lines import Path, line_numbers
 from .names import Names, names_of
 from .read import Reader, is_formula, parameters
-from .readings import check_measure
+from .readings import check_measure, untold
 from .tables import (
     read_counts,
     read_drive,
+    read_free,
     read_options,
     read_parts,
     read_section,
@@ -103,9 +104,24 @@ def _check_section(reader: Reader, document: Mapping[str, Any], known: Names, na
             read_values(reader, table, name, key)
             _refer(reader, table[key], known, (name, key))
     if name == "equilibrium":
+        with reader.going_on():
+            read_free(reader, document)
         reader.number(table.get("t", 0.0), (name, "t"))
         return 0
     return len(read_times(reader, table, name))
+
+
+def check_told(reader: Reader, document: Mapping[str, Any], known: Names, of: str, text: str, path: Path) -> None:
+    """Raises where an analysis does not tell what a measure is made of."""
+    name = reader.guarded(path, untold, text, known, reader.numbers, of)
+    if name is None:
+        return
+    can = [x for x in ANALYSES if untold(text, known, reader.numbers, x) is None]
+    section = path[0] if path[0] == "synthesis" else "study"
+    there = [x for x in can if x in document or (x == "inverse" and "kinematics" in document)]
+    remedy = " or ".join(f'of = "{x}"' for x in there or can)
+    needs = "" if there else f", and a table [{can[0]}]" if can else ""
+    raise reader.wrong(f"the analysis {of!r} does not tell {name!r}: it takes {remedy} in [{section}]{needs}", path)
 
 
 def _check_study(reader: Reader, document: Mapping[str, Any], known: Names) -> list[str]:
@@ -113,12 +129,14 @@ def _check_study(reader: Reader, document: Mapping[str, Any], known: Names) -> l
     found: list[str] = []
     given = document.get("parameters", {})
     nominal = {name: x for name, x in reader.numbers.items() if not is_formula(given.get(name))}
-    measures: dict[str, str] = {}
+    of, measures = "", {}
     with reader.going_on():
-        measures = read_study(reader, document, nominal).measures
+        of, _, measures, *_ = read_study(reader, document, nominal)
     for name, text in measures.items():
         with reader.going_on():
             reader.guarded(("measures", name), check_measure, text, known, reader.numbers)
+            if of:
+                check_told(reader, document, known, of, text, ("measures", name))
     found += [f"{len(measures)} measures"] * bool(measures) + ["a tolerance study"] * bool(document.get("tolerances"))
     if "units" in document:
         with reader.going_on():
@@ -128,6 +146,9 @@ def _check_study(reader: Reader, document: Mapping[str, Any], known: Names) -> l
             task = read_task(reader, document, nominal)
             for aim in (*task.goals.values(), *task.conditions.values()):
                 with reader.going_on():
-                    reader.guarded((*aim.path, "measure"), check_measure, aim.measure, known, reader.numbers)
+                    at = (*aim.path, "measure")
+                    reader.guarded(at, check_measure, aim.measure, known, reader.numbers)
+                    if task.of:
+                        check_told(reader, document, known, task.of, aim.measure, at)
             found.append("a task of synthesis")
     return found

@@ -18,7 +18,7 @@ SIMULATE = (
     "t1", "outputs", "ts", "positions", "velocities", "estimate", "solver", "rtol", "atol", "rest_speed", "impacts",
     "restitution", "max_steps", "max_events", "triggers",
 )  # fmt: skip
-EQUILIBRIUM = ("estimate", "fixed", "t", "max_steps")
+EQUILIBRIUM = ("estimate", "fixed", "free", "t", "max_steps")
 # and the keys of their tables; the forces of a prescribed motion are those of [kinematics]
 ANALYSES = {"kinematics": KINEMATICS, "simulate": SIMULATE, "equilibrium": EQUILIBRIUM, "inverse": KINEMATICS}
 STUDY = ("of",)

@@ -18,10 +18,11 @@ from .._tolerance.play.parts import PlayParts
 from .._tolerance.study import Study
 from .analyses import drivers, friction_holds, made, run, run_equilibrium, run_inverse, run_kinematics, run_simulation
 from .build import options
-from .check import check_tables
+from .check import check_tables, check_told
 from .document import Document
 from .errors import FileError
 from .measures import Measure
+from .names import names_of
 from .study import play_parts_of, study_of
 from .tables import read_measures, read_of, read_section, read_study, read_task, read_times, read_units, read_values
 from .task import task_of
@@ -99,8 +100,17 @@ class Model(Document):
     @property
     def analysis(self) -> str:
         """What its measures are taken of, `"kinematics"`, `"simulate"`, `"inverse"` or `"equilibrium"`: what `[study]`
-        says, or the table it has."""
+        says, or the first of the tables that it has that tells all of them."""
         return read_of(self.reader(), self.document, "study")
+
+    def check_measures(self, of: str) -> None:
+        """Raises a [`mbsjax.FileError`][] if an analysis, which is that of the measures, does not tell what one of them
+        is made of: before it is run."""
+        if of != self.analysis:
+            return
+        reader = self.reader()
+        for name, text in read_measures(reader, self.document.get("measures", {}), ("measures",)).items():
+            check_told(reader, self.document, names_of(self.document), of, text, ("measures", name))
 
     def measured(self, run: Any) -> dict[str, Any]:
         """What its `[measures]` are of the outcome of an analysis, by name."""

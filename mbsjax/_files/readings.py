@@ -27,6 +27,36 @@ def check_measure(text: str, known: Names, parameters: Mapping) -> None:
             address(known, name, tuple(parameters))
 
 
+def untold(text: str, known: Names, parameters: Mapping, of: str) -> str | None:
+    """The first name in a measure that an analysis does not tell; None if it tells all of them."""
+    for name in names(parse(text)):
+        if name not in parameters and not known.is_vague(name):
+            if of not in tellers(*address(known, name, tuple(parameters))):
+                return name
+    return None
+
+
+def tellers(kind: str, *what: str) -> tuple[str, ...]:
+    """The analyses that tell what a name means, which is given as `address` tells it.
+
+    !!! Example
+
+        >>> tellers("track", "A", "v"), tellers("impulse", "C", "impulse")
+        (('kinematics', 'simulate', 'inverse'), ('simulate',))
+    """
+    moving, acting = ("kinematics", "simulate", "inverse"), ("simulate", "inverse", "equilibrium")
+    last = what[-1]
+    if kind == "impulse" or (kind, last) == ("contact", "sliding"):
+        return ("simulate",)
+    if kind == "friction" or last == "power":
+        return ("simulate", "inverse")
+    if kind in ("reaction", "effort", "force") or (kind, last) == ("contact", "force") or last in RUN:
+        return acting
+    if kind == "event" or (kind == "track" and last != "q") or (kind == "point" and POINT.get(last, (0, 0))[0]):
+        return moving
+    return (*moving, "equilibrium")
+
+
 def address(known: Names, name: str, parameters: tuple[str, ...] = ()) -> tuple[str, ...]:
     """What a dotted name means: ("track", coordinate or gauge, rate), ("contact", name, what), ("event", contact,
     kind), ("friction", contact or joint, what), ("point", body, point, what), ("run", what); or a force."""

@@ -59,6 +59,7 @@ def schema() -> dict[str, Any]:
     trigger = _closed(dict(zip(TRIGGER, (_TEXT, flag))))
     kinds: dict[str, Any] = {
         "t0": _NUMBER, "t1": _NUMBER, "ts": _NUMBERS, "outputs": whole, "t": _NUMBER, "fixed": every,
+        "free": {"type": "array", "items": _TEXT},
         "estimate": every, "positions": every,
         "velocities": every, "max_steps": whole, "max_events": whole, "solver": {"enum": list(SOLVERS)},
         "impacts": {"enum": list(CHOICES["impacts"])}, "restitution": {"enum": list(CHOICES["restitution"])},

@@ -1,5 +1,6 @@
 """The tables of a model file that say what to do with a mechanism, and how they are read; in plain Python."""
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -10,7 +11,9 @@ from .._programs.names import unknown
 from .formula import parse
 from .grammar import ANALYSES, CHOICES, CONDITION, GOAL, GOALS, SOLVERS, STUDY, SYNTHESIS, TRIGGER, UNITS
 from .lines import Path
+from .names import names_of
 from .read import BROKEN, Reader
+from .readings import untold
 
 
 def needed_table(reader: Reader, outer: Mapping[str, Any], name: str, path: Path = ()) -> dict[str, Any]:
@@ -131,14 +134,37 @@ def read_drive(reader: Reader, document: Mapping[str, Any]) -> dict[str, Any]:
     return reader.members(document.get("drive", {}), ("drive",), lambda _, x, at: reader.function(x, ("t",), at))
 
 
+def read_free(reader: Reader, document: Mapping[str, Any]) -> list[str]:
+    """The drivers that `[equilibrium]` leaves out."""
+    at, drivers = ("equilibrium", "free"), document.get("drive", {})
+    found = [reader.text(x, at) for x in reader.row(read_section(reader, document, at[0]).get("free", []), at)]
+    for name in found:
+        if name not in drivers:
+            raise reader.wrong(unknown("driver", name, list(drivers)), at)
+    return found
+
+
 def read_of(reader: Reader, document: Mapping[str, Any], section: str) -> str:
-    """What `[study]` or `[synthesis]` is about: what it says, or the first analysis that the file has a table for."""
+    """What `[study]` or `[synthesis]` is about: what it says, or the first analysis that the file has a table for; of
+    `[study]`, the first that tells all measures, if one does."""
     given = reader.table(document.get(section, {}), (section,)).get("of")
-    found = given or next((of for of in ANALYSES if of in document), "simulate")
+    there = [of for of in ANALYSES if of in document] or ["simulate"]
+    fit = [of for of in there if section != "study" or len(there) == 1 or _tells_all(document, of)]
+    found = given or (fit or there)[0]
     if found not in list(ANALYSES):
         either = ", ".join(map(repr, ANALYSES))
         raise reader.wrong(f"`of` must be one of {either}, got {found!r}", (section, "of"))
     return found
+
+
+def _tells_all(document: Mapping[str, Any], of: str) -> bool:
+    """Whether an analysis tells all measures; what is no measure counts for nothing, others complain of it."""
+    measures, known, numbers = document.get("measures", {}), names_of(document), document.get("parameters", {})
+    for text in measures.values() if isinstance(measures, dict) else ():
+        with contextlib.suppress(ValueError, TypeError):
+            if untold(text, known, numbers, of) is not None:
+                return False
+    return True
 
 
 class StudyTables(NamedTuple):

@@ -1,5 +1,6 @@
 """Units of the columns of results, by their names."""
 
+from .._kinematics.system import system
 from .._model.mechanism import Mechanism
 from .._model.units import unit_label
 from .quantities import PARTS, is_length, moved, pushed, shown
@@ -8,7 +9,8 @@ from .viewer.forces import actors
 
 
 _WHOLE = {"t": "time", "kinetic": "energy", "potential": "energy", "power": "power"}
-_FORCES = ("fx", "fy", "fz", "reaction")
+_FORCES = ("fx", "fy", "fz", "reaction", "across")
+_NOISE = 1e-12
 
 
 def column_kind(mech: Mechanism, column: str) -> str:
@@ -44,6 +46,16 @@ def in_units(mech: Mechanism, column: str, x: float) -> tuple[float, str]:
     """A number of a column as it is shown, and its unit."""
     kind = column_kind(mech, column)
     return shown(mech.units, kind) * x, unit_label(mech.units, kind)
+
+
+def without_noise(mech: Mechanism, values: dict[str, float]) -> dict[str, float]:
+    """Values of columns, zero where they are nothing beside the largest of their kind; moments also beside the moment
+    of the largest force about the far end of the mechanism."""
+    kinds = {name: column_kind(mech, name) for name in values}
+    largest = {kind: max(abs(values[name]) for name in values if kinds[name] == kind) for kind in set(kinds.values())}
+    if "torque" in largest:
+        largest["torque"] = max(largest["torque"], float(system(mech).size) * largest.get("force", 0.0))
+    return {name: 0.0 if abs(x) <= _NOISE * largest[kinds[name]] else x for name, x in values.items()}
 
 
 def table_with_units(title: str, columns: tuple[str, ...], rows: list[tuple]) -> Table:
