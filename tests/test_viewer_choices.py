@@ -139,6 +139,10 @@ def test_elements_are_called_by_their_names():
         "C: ball comes to end 3 of ground; D gives way",
         "door: passes zero",
     ]
+    assert mech.element_names(mech.contacts[0]) == (floor.labels, ("circle 0",))
+    assert str(said[1]) == "t = 1: contact 'C' transition (line 0 - circle 0 -> line 2 - circle 0)"
+    named = said[1]._replace(names=(("ramp", "circle 0"), ("step", "circle 0")))
+    assert str(named) == "t = 1: contact 'C' transition (ramp - circle 0 -> step - circle 0)"
     with pytest.raises(ValueError, match="`names` of a profile must be a text for each of its 2 elements"):
         mbs.Profile.chain(lines, closed=False, names=["ramp"])
 
@@ -271,3 +275,15 @@ def test_a_film_is_saved(visit, swung, tmp_path):
         )
         film.seek(k)
         assert np.abs(np.array(film.convert("RGB").getpixel((round(x), round(y)))) - fill).max() < 12
+
+
+def test_a_page_opens_with_few_plots():
+    """Of a chain of eight driven links, the first six."""
+    names = [f"J{k}" for k in range(8)]
+    links = ["ground", *(f"link {k}" for k in range(8))]
+    joints = [mbs.Revolute(name, *links[k : k + 2], (0.1, 0.0)) for k, name in enumerate(names)]
+    chain = mbs.Mechanism([mbs.Body(link) for link in links[1:]], joints)
+    drive = {name: mbs.constant_speed(1.0) for name in names}
+    data = content(mbs.view(mbs.kinematics(chain, drive, np.linspace(0.0, 1.0, 5))))
+    assert [p["key"] for p in data["panels"]] == [f"{name}.q" for name in names[:6]]
+    assert {f"{name}.q" for name in names[6:]} <= {p["key"] for p in data["more"]}

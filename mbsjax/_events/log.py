@@ -22,6 +22,7 @@ class Event(NamedTuple):
     - `contact`: its name; that of a force or a trigger, where one of these made the event.
     - `before`, `after`: the elements of the first and the second profile, as (number, kind); None without contact.
     - `gave_way`: the name of the contact that opened because this one closed, if one did.
+    - `names`: what the elements before and after are called: those of a cam `"rise"`, `"dwell"`, others `"line 2"`.
     """
 
     t: float
@@ -30,12 +31,14 @@ class Event(NamedTuple):
     before: Any
     after: Any
     gave_way: str | None
+    names: Any = None
 
     @property
     def pairs(self) -> tuple[str, str]:
         """The elements that touch, before and after, in words; empty without contact."""
-        told = lambda pair: " - ".join(f"{kind} {number}" for number, kind in pair or ())
-        return told(self.before), told(self.after)
+        plain = [[f"{kind} {number}" for number, kind in pair or ()] for pair in (self.before, self.after)]
+        before, after = (" - ".join(pair) for pair in self.names or plain)
+        return before, after
 
     def __str__(self) -> str:
         if self.before is None:
@@ -159,6 +162,7 @@ def _in_words(log: Events | Log, mech: Mechanism, others: Sequence[str], gave_wa
     """The events of a log. `others` are the names of what is counted on from the contacts."""
     single(log, "events can be listed")
     elements = [mech.element_kinds(contact) for contact in mech.contacts]
+    labels = [mech.element_names(contact) for contact in mech.contacts]
     names = [*(contact.name for contact in mech.contacts), *others]
     t, kind, contact, *pairs = (np.asarray(x) for x in (log.t, log.kind, log.contact, log.before, log.after))
     given = np.full(len(t), -1) if gave_way is None else np.asarray(gave_way)
@@ -167,9 +171,10 @@ def _in_words(log: Events | Log, mech: Mechanism, others: Sequence[str], gave_wa
         k = int(contact[i])
         if k >= len(names):
             raise ValueError(f"the event at t = {t[i]:.9g} is one of a trigger: pass `sol.triggers` too, to name it")
-        before = after = None
+        before = after = called = None
         if k < len(elements):
             before, after = (tuple((int(e), elements[k][side][int(e)]) for side, e in enumerate(x[i])) for x in pairs)
+            called = tuple(tuple(labels[k][side][e] for side, (e, _) in enumerate(x)) for x in (before, after))
         opened = names[int(given[i])] if given[i] >= 0 else None
-        found.append(Event(float(t[i]), EVENTS[int(kind[i])], names[k], before, after, opened))
+        found.append(Event(float(t[i]), EVENTS[int(kind[i])], names[k], before, after, opened, called))
     return found

@@ -194,6 +194,14 @@ class Mechanism(eqx.Module):
         first, second = self.profiles(contact)
         return first.kinds, second.kinds
 
+    def element_names(self, contact: Contact | Clearance) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What the elements of the two sides of a contact are called: by their names, or their kind and number."""
+        plain = [tuple(f"{kind} {i}" for i, kind in enumerate(kinds)) for kinds in self.element_kinds(contact)]
+        if isinstance(contact, Clearance):
+            return plain[0], plain[1]
+        first, second = (own.labels if own.names else told for own, told in zip(self.profiles(contact), plain))
+        return first, second
+
     def _flat(self, contact: Contact | Clearance) -> bool:
         if isinstance(contact, Clearance):
             return contact.planar

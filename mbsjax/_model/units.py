@@ -64,8 +64,8 @@ class Units:
 
     - `length`, `mass`, `time`: `"mm"`, `"kg"`, `"s"`, or any other that [pint](https://pint.readthedocs.io) knows.
     - `angle`: `"rad"` or `"deg"`, in which angles are shown. They are given and computed in radians.
-    - `force`: in which forces are shown, such as `"N"`, and with them torques, energies and all else made of a force; by
-        default in the unit that follows. Numbers are given and computed in that one all the same.
+    - `force`: in which forces are shown, such as `"N"`, and with them torques, energies and all else made of a force;
+        by default in the unit that follows. Numbers are given and computed in that one all the same.
 
     `mech.units` are those of a mechanism, `None` where they were not said. Tables, pictures and pages label a quantity
     with `label`, and multiply its numbers by `shown`, which is 1 but for angles in degrees, and where `force` is said.

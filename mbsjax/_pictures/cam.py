@@ -84,8 +84,9 @@ def pressure_angle(cam: Any, *, limit: Any = None, axes: Any = None) -> Any:
         for side in (-1, 1):
             axes.axhline(side * np.rad2deg(limit), color=RED, lw=0.8, ls="--", zorder=2)
         axes.annotate(
-            "limit", (360, np.rad2deg(limit)), (0, 2), textcoords="offset points", fontsize=7, color=RED, ha="right"
-        )
+            "limit", (360, np.rad2deg(limit)), (-3, -3), textcoords="offset points", fontsize=7, color=RED, ha="right",
+            va="top",
+        )  # fmt: skip
         axes.axhline(0.0, color=INK, lw=0.6, zorder=1)
         at = np.rad2deg(float(largest.at)), np.rad2deg(here)
         axes.plot(*at, "o", color=BLUE, ms=4, zorder=4)

@@ -108,7 +108,7 @@ def legend(axes: Any) -> None:
     if once and axes.name == "3d":
         axes.legend(once.values(), once, loc="upper right")
     elif once:
-        axes.legend(once.values(), once, loc="upper left", bbox_to_anchor=(1.0, 1.02), borderaxespad=0.4)
+        axes.legend(once.values(), once, loc="upper left", bbox_to_anchor=(1.02, 1.02), borderaxespad=0.4)
 
 
 def fit(axes: Any, longest: float = 4.2) -> None:

@@ -18,6 +18,7 @@ from .packing import packed
 
 _RATES = {"q": 0, "v": 1, "a": 2}
 _OVER = " over "
+_MOST = 6  # plots that a page opens with
 
 
 class Signal(NamedTuple):
@@ -67,7 +68,7 @@ def panels(first: Keyframes, others: list[Keyframes], asked: list[str] | None) -
 
 def _usual(frames: Keyframes, known: list[Signal]) -> list[tuple[Signal, Signal | None]]:
     """What moves: coordinates, gauges that are not held, gaps and forces of contacts. Of efforts, first these, and
-    last the reactions of joints."""
+    last the reactions of joints. Of many, only what is driven, then forces of contacts, then what is known first."""
     held = [g.name for g in frames.mech.gauges if g.value is not None]
     points = [f"{b.name}.{p}" for b in frames.mech.bodies for p in b.points]
     forces = [f.name for f in frames.mech.forces]
@@ -76,7 +77,9 @@ def _usual(frames: Keyframes, known: list[Signal]) -> list[tuple[Signal, Signal 
         usual = s.key.endswith((".q", ".gap", ".force", ".friction", ".reaction"))
         if usual and s.of not in (*held, *points, *forces) and _moves(frames, s):
             found.append(s)
-    return [(s, None) for s in found]
+    driven = [name for name, _ in frames.drivers]
+    first = sorted(found, key=lambda s: (s.of not in driven, not s.key.endswith(".force")))[:_MOST]
+    return [(s, None) for s in found if s in first]
 
 
 def _moves(frames: Keyframes, signal: Signal) -> bool:

@@ -65,7 +65,7 @@ const fit = () => {
   const [ranges, widths] = measure();
   const center = ranges.map(([a, b]) => (a + b) / 2);
   view.focus = [eye.right, eye.up, eye.out].reduce((sum, axis, k) => add(sum, axis, center[k]), [0, 0, 0]);
-  const edge = Math.min(64, W / 7, H / 7);
+  const edge = Math.min(64, W / 9, H / 7);
   view.scale = Math.min(...[W, H].map((x, k) => (x - 2 * edge) / Math.max(widths[k], .08 * size)));
   dirty = true;
 };

@@ -3,12 +3,13 @@ const ICONS = { play: "M4 2.5v11l9-5.5z", pause: "M4 2.5h3v11H4zM9 2.5h3v11H9z" 
 const places = Math.max(0, Math.min(9, Math.ceil(Math.log10(20000 / span))));
 const clean = t => number(+t.toFixed(places), 9);  // event times, as many digits as tell them apart
 const digits = Math.max(0, Math.min(9, Math.ceil(Math.log10(5000 / span))));
+const clockWords = () => `t = ${now.toFixed(digits)}${data.time_unit ? " " + data.time_unit : ""}`;
 let icon = "";
 const show = () => {
   drawStage(); plots.forEach(drawCursor);
   const done = (now - start) / span;
   $("slider").value = now; $("slider").style.setProperty("--done", `calc(7px + (100% - 14px) * ${done})`);
-  $("clock").textContent = `t = ${now.toFixed(digits)} `;
+  $("clock").textContent = clockWords() + " ";
   const of = document.createElement("small"); of.textContent = `/ ${number(finish, 5)}`; $("clock").append(of);
   const wanted = playing ? "pause" : "play";
   if (icon !== wanted) {
@@ -150,6 +151,8 @@ on(document, "keydown", e => {
 on(window, "hashchange", fromHash);
 on(scheme, "change", () => { restyle(); plots.forEach(drawPlot); dirty = true });
 let fitted = "view" in was;
+const [, [wide, tall]] = measure();  // narrow pages have a stage as high as the mechanism needs it
+document.documentElement.style.setProperty("--tall", Math.round(100 * tall / Math.max(wide, .01 * size)));
 const resize = () => {
   const ratio = Math.min(devicePixelRatio || 1, 3); W = canvas.clientWidth || 1; H = canvas.clientHeight || 1;
   canvas.width = Math.round(W * ratio); canvas.height = Math.round(H * ratio);

@@ -8,6 +8,9 @@ const copyStage = c => {
   const g = c.getContext("2d", { willReadFrequently: true });
   g.fillStyle = paint.card; g.fillRect(0, 0, c.width, c.height);
   g.drawImage(canvas, 0, 0, c.width, c.height);
+  g.font = "600 12px system-ui, sans-serif"; g.textBaseline = "top"; g.fillStyle = paint.ink;
+  g.textAlign = "left"; g.fillText(content.title, 8, 8, c.width - 120);
+  g.textAlign = "right"; g.fillText(clockWords(), c.width - 8, 8);
   return g;
 };
 const palette = frames => {  // the colors that are there most often

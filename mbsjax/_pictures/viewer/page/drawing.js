@@ -19,13 +19,28 @@ const disc = (p, r, fill, line, width = 1.6) => {
   ctx.beginPath(); ctx.arc(x, y, r, 0, 7); ctx.fillStyle = fill; ctx.fill();
   if (line) stroke(line, width);
 };
-const text = (p, words, color, dx = 8, dy = -8, weight = 500) => {
-  const [x, y] = seen(p);
-  ctx.font = `${weight} 12px system-ui, sans-serif`;
-  ctx.textAlign = dx < 0 ? "right" : "left";
-  ctx.textBaseline = "middle";
-  ctx.lineWidth = 3.5; ctx.strokeStyle = paint.card; ctx.lineJoin = "round";
-  ctx.strokeText(words, x + dx, y + dy); ctx.fillStyle = color; ctx.fillText(words, x + dx, y + dy);
+// Words are written last, the more important ones first, each beside its point where none is yet; if there is no such
+// place, it is left out.
+let written = [];
+const text = (p, words, color, dx = 8, dy = -8, weight = 500) =>
+  written.push({ at: seen(p), words, color, dx, dy, weight, alpha: ctx.globalAlpha });
+const drawTexts = () => {
+  const taken = [];
+  for (const { at: [x, y], words, color, dx, dy, weight, alpha } of written.sort((a, b) => b.weight - a.weight)) {
+    ctx.font = `${weight} 12px system-ui, sans-serif`;
+    const width = ctx.measureText(words).width;
+    const places = [[dx, dy], [dx, -dy], [-dx, dy], [-dx, -dy], [dx, dy - 14], [dx, 14 - dy], [-dx, dy - 14], [-dx, 14 - dy]];
+    const boxes = places.map(([u, v]) => [u < 0 ? x + u - width : x + u, y + v - 7, width, 14]);
+    const free = boxes.find(b => b[0] >= 2 && b[0] + width <= W - 2 && taken.every(o =>
+      b[0] >= o[0] + o[2] + 2 || o[0] >= b[0] + b[2] + 2 || b[1] >= o[1] + o[3] || o[1] >= b[1] + b[3]));
+    if (!free) continue;
+    taken.push(free);
+    ctx.globalAlpha = alpha;
+    ctx.textAlign = "left"; ctx.textBaseline = "middle";
+    ctx.lineWidth = 3.5; ctx.strokeStyle = paint.card; ctx.lineJoin = "round";
+    ctx.strokeText(words, free[0], free[1] + 7); ctx.fillStyle = color; ctx.fillText(words, free[0], free[1] + 7);
+  }
+  ctx.globalAlpha = 1;
 };
 const middle = list => scaled(list.reduce((sum, p) => add(sum, p), [0, 0, 0]), 1 / list.length);
 const hatch = (a, b, side, color) => {  // short strokes beside the line from a to b

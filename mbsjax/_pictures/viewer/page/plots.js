@@ -96,7 +96,8 @@ const drawAxes = (plot, g, w, h) => {
     const x = Math.round(plot.x(k * dx)) + .5; g.beginPath(); g.moveTo(x, PAD.top); g.lineTo(x, bottom); g.stroke();
     g.textAlign = "center";
     g.textBaseline = "top";
-    g.fillText(number(+(k * dx).toPrecision(9), 5), Math.min(x, w - 10), bottom + 3);
+    const words = number(+(k * dx).toPrecision(9), 5), half = g.measureText(words).width / 2;
+    g.fillText(words, Math.min(x, w - half - 1), bottom + 3);
   }
   if (!plot.abscissa) for (const e of data.events) {
     g.globalAlpha = e.kind === "transition" ? .45 : .7;
@@ -178,9 +179,12 @@ const drawCursor = plot => {
       g.strokeStyle = paint.card;
       g.stroke();
     }
-    return (line.label ? line.label + " " : "") + number(Math.abs(y) < 1e-9 * (plot.high - plot.low) ? 0 : y, 5);
+    const b = document.createElement("b");  // also the legend: in the color of its line
+    b.textContent = (line.label ? line.label + " " : "") + number(Math.abs(y) < 1e-9 * (plot.high - plot.low) ? 0 : y, 5);
+    if (s.lines.length > 1) b.style.color = color(k);
+    return b;
   });
-  plot.value.textContent = said.join("   ");
+  plot.value.replaceChildren(...said.flatMap((b, k) => k ? [" ", b] : [b]));
 };
 const openPlots = () => {
   const chosen = was.chosen || data.panels.map(p => [p.key, p.over || ""]);

@@ -72,7 +72,7 @@ const drawStage = () => {
     polyline(list, paint.body(k), 1.3);
     ctx.globalAlpha = 1;
   }
-  items = []; labels = {};
+  items = []; labels = {}; written = [];
   data.bodies.forEach((b, k) => drawBody(b, k, poses[k]));
   data.joints.forEach(drawJoint); data.ties.forEach(drawTie);
   pressed.forEach(c => drawContact(c, i, j, s));
@@ -91,4 +91,5 @@ const drawStage = () => {
     draw();
   });
   if (ghosts) drawGhosts();
+  drawTexts();
 };

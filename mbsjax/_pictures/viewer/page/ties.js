@@ -33,10 +33,17 @@ const drawDamper = (a, b, shift) => {
   lines(across(a, b, [[.55, shift - HALF + 1.5], [.55, shift + HALF - 1.5]]), 2.4);
   lines(across(a, b, [[.55, shift], [.94, shift], [.94, 0], [1, 0]]));
 };
-const drawActuator = (a, b, driven) => {  // a cylinder, and a rod that comes out of it
-  const tube = across(a, b, [[.08, -HALF], [.62, -HALF], [.62, HALF], [.08, HALF]]);
-  lines(across(a, b, [[.62, 0], [1, 0]]), 3);
-  lines(across(a, b, [[0, 0], [.08, 0]]), 3);
+const shortest = x => {  // that it ever is
+  const far = Array.from(T, (_, i) => {
+    const [p, q] = x.bodies.map((k, side) => placed(poseAt(data.bodies[k].pose, i, i, 0), x.places[side]));
+    return Math.hypot(...add(q, p, -1));
+  });
+  return far.filter(Number.isFinite).reduce((a, b) => Math.min(a, b), Infinity);
+};
+const drawActuator = (a, b, driven, part) => {  // a cylinder that is as long always, and a rod that comes out of it
+  const end = .88 * part, tube = across(a, b, [[.08 * part, -HALF], [end, -HALF], [end, HALF], [.08 * part, HALF]]);
+  lines(across(a, b, [[end, 0], [1, 0]]), 3);
+  lines(across(a, b, [[0, 0], [.08 * part, 0]]), 3);
   ctx.beginPath(); tube.forEach((p, k) => k ? ctx.lineTo(...p) : ctx.moveTo(...p)); ctx.closePath();
   ctx.fillStyle = blend(paint.card, driven ? paint.accent : paint.soft, .25); ctx.fill();
   stroke(driven ? paint.accent : paint.soft, 1.5);
@@ -63,11 +70,14 @@ const drawTie = x => {
       polyline([p, q], paint.soft, 4);
       polyline([p, q], paint.card, 1.6);
       ctx.lineCap = "butt";
-    } else if (x.kind === "drive" || x.kind === "actuator") drawActuator(a, b, x.kind === "drive");
-    else {
+    } else if (x.kind === "drive" || x.kind === "actuator") {
+      x.shortest = x.shortest ?? shortest(x);
+      drawActuator(a, b, x.kind === "drive", x.seat ? .5 : Math.min(x.shortest / Math.hypot(...add(q, p, -1)), 1));
+    } else {
       if (x.kind !== "damper") drawSpring(a, b, both ? -HALF - 1 : 0);
       if (x.kind !== "spring") drawDamper(a, b, both ? HALF + 2 : 0);
     }
+    if (shown.names && !(shown.senses && x.push) && x.kind !== "rod") text(middle([p, q]), x.name, paint.soft, 10, -10, 550);
     if (x.seat) lines(across(a, b, [[0, -10], [0, 10]]), 2);
     for (const at of x.seat ? [q] : [p, q]) disc(at, 2.6, paint.card, paint.soft, 1.4);
   });
