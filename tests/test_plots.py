@@ -538,7 +538,7 @@ def test_units_of_cams(cam):
     assert swings.lines[0].get_ydata().max() == pytest.approx(np.rad2deg(0.2), rel=1e-12)
     assert labels(plots.cam(cam, units={"length": "mm"})) == ("x [mm]", "y [mm]")
     with pytest.raises(ValueError, match="`units` are those of"):
-        plots.svaj(cam, units={"force": "N"})
+        plots.svaj(cam, units={"charge": "C"})
 
 
 def test_colors_are_those_of_the_viewer(linkage, sol):

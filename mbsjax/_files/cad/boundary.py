@@ -13,6 +13,7 @@ from .pieces import Piece
 
 
 _LEAST = 1e-12  # of the size: no tolerance is finer
+_LARGEST = 1e100  # of a coordinate: squares of larger ones overflow
 _NEARLY = 1e-2  # of its size: a chain whose ends are nearer to each other was meant to be closed
 _STRAIGHT = 1e-6  # by how much directions may differ where there is no corner
 
@@ -76,8 +77,8 @@ def boundary(
         raise ValueError(f"`tolerance` is a part of the drawing's size, from 0 to 1, got {tolerance!r}")
     tolerance = max(tolerance, _LEAST)
     points = np.array([p.at(np.linspace(0.0, 1.0, 9)) for p in pieces])
-    if not np.all(np.isfinite(points)):
-        raise ValueError(f"{name}: a curve of it has numbers that are not finite")
+    if not np.all(np.abs(points) < _LARGEST):
+        raise ValueError(f"{name}: a curve of it has numbers that are too large, or not finite")
     near = tolerance * float(np.ptp(points.reshape(-1, 2), 0).max())
     chain = _chosen(_chains(pieces, points, near, name), index, near, name)
     if not chain.closed:

@@ -68,7 +68,8 @@ def panels(first: Keyframes, others: list[Keyframes], asked: list[str] | None) -
 
 def _usual(frames: Keyframes, known: list[Signal]) -> list[tuple[Signal, Signal | None]]:
     """What moves: coordinates, gauges that are not held, gaps and forces of contacts. Of efforts, first these, and
-    last the reactions of joints. Of many, only what is driven, then forces of contacts, then what is known first."""
+    last the reactions of joints. Of many, only what is driven, then forces of contacts and joints, then what is
+    known first."""
     held = [g.name for g in frames.mech.gauges if g.value is not None]
     points = [f"{b.name}.{p}" for b in frames.mech.bodies for p in b.points]
     forces = [f.name for f in frames.mech.forces]
@@ -78,7 +79,7 @@ def _usual(frames: Keyframes, known: list[Signal]) -> list[tuple[Signal, Signal 
         if usual and s.of not in (*held, *points, *forces) and _moves(frames, s):
             found.append(s)
     driven = [name for name, _ in frames.drivers]
-    first = sorted(found, key=lambda s: (s.of not in driven, not s.key.endswith(".force")))[:_MOST]
+    first = sorted(found, key=lambda s: (s.of not in driven, not s.key.endswith((".force", ".reaction"))))[:_MOST]
     return [(s, None) for s in found if s in first]
 
 

@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..._dynamics.outputs import at_states
 from ..._dynamics.solution import Solution
 from ..._events.log import Event
 from ..._kinematics.motion import Motion
@@ -46,6 +45,8 @@ def at_events(what: Any, said: list[Event], alive: np.ndarray) -> list[Any]:
         if isinstance(what, Motion):
             found.append(dataclasses.replace(what, **state, mode=mode))
         else:
+            from ..._dynamics.outputs import at_states  # here, as most do without diffrax
+
             forces = at_states(what.plant, state["ts"], state["q"], state["v"], mode)
             found.append(dataclasses.replace(what, **(forces | state), held=mode))
     return found
