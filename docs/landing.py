@@ -1,4 +1,5 @@
-"""Makes what the landing page and the README show: `python docs/landing.py` writes docs/assets/cam.gif and cam.html.
+"""Makes what the landing page and the README show: `python docs/landing.py` writes docs/assets/cam.gif, and cam.json,
+of which the site makes a page to play (docs/stories.py).
 
 The cam of the demo under a spring that is too weak: its follower is thrown off at a corner, bounces, and is thrown off
 again. The picture is slowed down where that happens.
@@ -6,6 +7,7 @@ again. The picture is slowed down where that happens.
 
 import io
 import pathlib
+import re
 
 import jax
 import matplotlib
@@ -61,7 +63,8 @@ def main() -> None:
     matplotlib.use("Agg")
     jax.config.update("jax_enable_x64", True)
     sol = lost_contact(SPRUNG, 629)
-    mbs.view(sol, title="A cam throws its follower off").save(FOLDER / "cam.html")
+    page = mbs.view(sol, title="A cam throws its follower off").html
+    (FOLDER / "cam.json").write_text(re.findall('id="data">(.*?)</script>', page, re.S)[0] + "\n", encoding="utf-8")
     palette = frame(sol, int(np.argmax(sol.contact("C23").gap))).quantize(48, dither=Image.Dither.NONE)  # all colors
     rows = instants(np.asarray(sol.ts))
     first, *others = (frame(sol, row).quantize(palette=palette, dither=Image.Dither.NONE) for row in rows)

@@ -1,10 +1,12 @@
-"""Notebooks as pages: text, code and what is saved of the outputs. (A hook of mkdocs, named in `mkdocs.yml`.)
+"""Notebooks as pages: text, code and what is saved of the outputs; the motion of the landing page as a page to play.
+(A hook of mkdocs, named in `mkdocs.yml`.)
 
 The notebook `notebooks/NAME.ipynb` becomes the page `notebooks/NAME.md`, its pictures and viewers files beside it.
 """
 
 import base64
 import html
+import json
 import pathlib
 import re
 
@@ -12,7 +14,10 @@ import nbformat
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from mbsjax._pictures.viewer.view import _page
 
+
+ASSETS = pathlib.Path(__file__).parent / "assets"
 FOLDER = pathlib.Path(__file__).parent.parent / "notebooks"
 SOURCE = "https://github.com/mbsjax/mbsjax/blob/main/notebooks"
 
@@ -23,6 +28,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"notebooks/{path.stem}.md", content=text))
         for name, content in beside.items():
             files.append(File.generated(config, f"notebooks/{name}", content=content))
+    motion = json.loads((ASSETS / "cam.json").read_text(encoding="utf-8"))
+    files.append(File.generated(config, "assets/cam.html", content=_page(motion["title"], motion)))
     return files
 
 

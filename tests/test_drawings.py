@@ -160,7 +160,7 @@ def test_splines_are_exact(drawing):
     x, y = np.array([conic(s).position for s in np.linspace(0, 1, 23)]).T
     # b1^2 = 4 w^2 b0 b2 in barycentric coordinates of the triangle (0, 0), (1, 2), (2, 0)
     b1, b2 = y / 2, (x - y / 2) / 2
-    np.testing.assert_allclose(b1**2, 4 * 9 * (1 - b1 - b2) * b2, atol=1e-5)
+    np.testing.assert_allclose(b1**2, 4 * 9 * (1 - b1 - b2) * b2, rtol=0, atol=2e-6)
     assert conic(0.5).position.round(6).tolist() == [1.0, 1.5]
 
 

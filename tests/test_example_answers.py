@@ -85,7 +85,9 @@ def test_a_landing_gear_folds_about_the_diagonal_of_a_cube():
     swept = p["lug"] ** 2 + 2 * p["back"] ** 2 + 2 * p["back"] * p["lug"] * (c - s / third)
     np.testing.assert_allclose(length**2, swept, rtol=1e-9)
     pull = p["weight"] * 2 / 3 * p["leg"] * s * length / (p["back"] * p["lug"] * (s + c / third))
-    np.testing.assert_allclose(-p["weight"] * motion.point("leg", "end").v[:, 2] / motion["S"].v, pull, atol=1e-5)
+    np.testing.assert_allclose(
+        -p["weight"] * motion.point("leg", "end").v[:, 2] / motion["S"].v, pull, rtol=1e-9, atol=1e-9
+    )
     assert measured["pull"] == pytest.approx(pull[-1] / 1000, rel=1e-9)  # hardest at the end
     wanted = {"turned": 120.0, "aft": -p["leg"], "flat": p["axle"]}
     assert {name: measured[name] for name in wanted} == pytest.approx(wanted, abs=1e-9)

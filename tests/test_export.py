@@ -4,14 +4,12 @@ import re
 import warnings
 
 import jax.numpy as jnp
+import mujoco
 import numpy as np
 import pytest
 
 import mbsjax as mbs
 from mbsjax._kinematics.track import Configuration
-
-
-mujoco = pytest.importorskip("mujoco")
 
 
 def loaded(text: str):

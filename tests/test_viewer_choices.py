@@ -59,7 +59,7 @@ def test_rates_points_and_phase_plots_can_be_asked_for(swung):
     w, angle = 2 * TS, TS**2  # r'' = -w^2 r + w' (z x r)
     expected = np.stack([-(w**2) * np.cos(angle) - 2 * np.sin(angle), -(w**2) * np.sin(angle) + 2 * np.cos(angle)])
     E = [numbers(line["y"]) for line in data["panels"][1]["lines"]]
-    np.testing.assert_allclose(E, expected, atol=1e-5)
+    np.testing.assert_allclose(E, expected, rtol=0, atol=1e-6)
     assert [line["label"] for line in data["panels"][1]["lines"]] == ["x", "y"]
     np.testing.assert_allclose(numbers(signal(data, "A.q")["lines"][0]["y"]), angle, atol=1e-6)
     assert {s["key"] for s in data["more"]} == {"A.q", "ram.q", "ram.v", "ram.a", "arm.E.q", "arm.E.v"}
@@ -71,7 +71,7 @@ def test_quantities_have_units():
     assert told["A.q"] == ("angle", "deg") and told["A.v"] == ("angular velocity", "deg/s")
     assert told["ram.q"] == ("travel", "mm") and told["arm.E.a"] == ("acceleration", "mm/s²")
     assert data["time_unit"] == "s"
-    np.testing.assert_allclose(numbers(signal(data, "A.q")["lines"][0]["y"]), np.rad2deg(TS**2), atol=1e-4)
+    np.testing.assert_allclose(numbers(signal(data, "A.q")["lines"][0]["y"]), np.rad2deg(TS**2), rtol=1e-6)
 
 
 def test_forces_and_energies_of_a_simulation(sol):

@@ -15,6 +15,7 @@ from distributed import Client, LocalCluster
 
 import mbsjax as mbs
 from mbsjax._cli import montecarlo as command
+from mbsjax._cli.main import main
 from mbsjax._tolerance import workers
 
 
@@ -238,8 +239,8 @@ def test_the_command_has_workers(cluster, tmp_path, monkeypatch):
         "processes": ["-o", "processes", "--workers", "1"],
         "dask": ["--no-store", "--workers", cluster.scheduler_address],
     }.items():
-        words = ["crank.toml", "-n", "200", "--chunk", "64", *given]
-        result = click.testing.CliRunner().invoke(command.montecarlo, words, catch_exceptions=False)
+        words = ["montecarlo", "crank.toml", "-n", "200", "--chunk", "64", *given]
+        result = click.testing.CliRunner().invoke(main, words, catch_exceptions=False)
         assert result.exit_code == 0, result.output
         tables[name] = result.stdout.partition("wrote")[0]
     assert len(set(tables.values())) == 1 and "200 samples" in tables["here"]
@@ -262,5 +263,5 @@ def test_the_command_refuses_what_makes_no_sense(given, words, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "_SECONDS", 0.3)
     (tmp_path / "crank.toml").write_text(CRANK)
-    result = click.testing.CliRunner().invoke(command.montecarlo, ["crank.toml", *given], env={"COLUMNS": "200"})
+    result = click.testing.CliRunner().invoke(main, ["montecarlo", "crank.toml", *given], env={"COLUMNS": "200"})
     assert result.exit_code == 2 and words in result.output

@@ -25,6 +25,7 @@ def mechanism(p: dict[str, float], x: jax.Array) -> mbs.Mechanism:
         ],
         [
             mbs.Revolute("A", "ground", "crank", row, mbs.at(0.0, x[0])),
+            mbs.Revolute("B", "crank", "rod", "E", (0.0, 0.0)),
             mbs.Prismatic("P", "ground", "slide", axis=(0.0, 1.0), start=8),
             mbs.Revolute("S", "ground", "rod", jnp.eye(4), start=np.zeros(1)),
             mbs.Gear("G", "crank", "slide", radii=(1.0, p["m"])),
@@ -71,7 +72,7 @@ def mistaken(mech: mbs.Mechanism, motion: mbs.Motion, sol: mbs.Solution, efforts
     mbs.Body("crank", points={"E": "here"})  # wrong
     mbs.Body("crank", profiles={"rim": mbs.Line((0.0, 0.0), (1.0, 0.0))})  # wrong
     mbs.Body("crank", weight=1.0)  # wrong
-    mbs.Revolute("A", "ground", "crank", "left")  # wrong
+    mbs.Revolute("A", "ground", "crank", lift)  # wrong
     mbs.Revolute("A", "ground")  # wrong
     mbs.Prismatic("P", "ground", "slide", axis="y")  # wrong
     mbs.Prismatic("P", "ground", "slide", start="8.0")  # wrong

@@ -1,13 +1,14 @@
 """Analyses of a model file, and the results that they leave in a folder: a table, pictures and a page to play."""
 
 import pathlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from .console import OUT, cell, show, working, wrote
+from .console import OUT, cell, computes, show, working, wrote
 from .load import load_model
-from .options import results_folder
+from .options import changes_option, file_argument, output_options, results_folder
 
 
 if TYPE_CHECKING:
@@ -17,9 +18,16 @@ FORMAT = click.option(
     "--format", "kind", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True, help="Of the table."
 )
 
-PICTURES = click.option(
+_PICTURES = click.option(
     "--pictures", type=click.Choice(["png", "svg", "pdf"]), default="png", show_default=True, help="As which files."
 )
+
+
+def analysis_command(command: Callable) -> Callable:
+    """What all commands have that analyze one file and leave results in a folder."""
+    for option in (computes, _PICTURES, output_options, changes_option, file_argument):
+        command = option(command)
+    return command
 
 
 def analyze(
@@ -27,10 +35,7 @@ def analyze(
 ) -> None:
     """Runs one analysis of a model file, and writes its results; what the commands `kinematics` and `simulate` do."""
     model = load_model(file, changes)
-    model.check_measures(of)
-    results_folder(output, file, of, overwrite)
-    run, problem = run_analysis(model, of)
-    folder = results_folder(output, file, of, overwrite, make=True)
+    run, problem, folder = analyzed(model, file, output, overwrite, of)
     OUT.print(str(run), markup=False)
     table = run.to_csv(folder / "results.csv") if kind == "csv" else run.to_parquet(folder / "results.parquet")
     with working("pictures"):
@@ -40,6 +45,15 @@ def analyze(
     measures(model, run, of)
     if problem:
         raise RuntimeError(problem)
+
+
+def analyzed(model: "Model", file: pathlib.Path, output: Any, overwrite: bool, of: str) -> tuple[Any, str, Any]:
+    """A run, why it ended before its time, if it did, and the folder for its results: what would be refused is, before
+    anything is computed."""
+    model.check_measures(of)
+    results_folder(output, file, of, overwrite)
+    run, problem = run_analysis(model, of)
+    return run, problem, results_folder(output, file, of, overwrite, make=True)
 
 
 def _events(run: Any, folder: pathlib.Path) -> list[pathlib.Path]:

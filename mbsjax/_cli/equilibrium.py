@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .analysis import PICTURES, draw, measures, page_of, run_analysis
-from .console import OUT, computes, show, working, wrote
+from .analysis import analysis_command, analyzed, draw, measures, page_of
+from .console import OUT, show, working, wrote
 from .load import load_model
-from .options import changes_option, file_argument, output_options, results_folder
 
 
 if TYPE_CHECKING:
@@ -16,12 +15,8 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@file_argument
-@changes_option
-@output_options
-@PICTURES
 @click.option("--free", multiple=True, metavar="NAME", help="A driver of [drive] to leave out; `all` of them.")
-@computes
+@analysis_command
 def equilibrium(
     file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, pictures: str, free: tuple[str, ...]
 ) -> None:
@@ -36,10 +31,7 @@ def equilibrium(
     from .._pictures.table import Table
 
     model = _freed(load_model(file, changes), free)
-    model.check_measures("equilibrium")
-    results_folder(output, file, "equilibrium", overwrite)
-    rest, problem = run_analysis(model, "equilibrium")
-    folder = results_folder(output, file, "equilibrium", overwrite, make=True)
+    rest, problem, folder = analyzed(model, file, output, overwrite, "equilibrium")
     with working("reactions"):
         found = rest.columns()
     rows = [(name, *in_units(rest.mech, name, x)) for name, x in without_noise(rest.mech, found).items()]

@@ -5,19 +5,14 @@ from typing import Any
 
 import click
 
-from .analysis import FORMAT, PICTURES, draw, measures, page_of, run_analysis
-from .console import computes, show, working, wrote
+from .analysis import FORMAT, analysis_command, analyzed, draw, measures, page_of
+from .console import show, working, wrote
 from .load import load_model
-from .options import changes_option, file_argument, output_options, results_folder
 
 
 @click.command()
-@file_argument
-@changes_option
-@output_options
 @FORMAT
-@PICTURES
-@computes
+@analysis_command
 def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str, pictures: str) -> None:
     """What drivers have to do: their torques, and all reactions, for a driven motion.
 
@@ -26,10 +21,7 @@ def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, ki
       mbsjax inverse slider_crank.toml --set speed=10
     """
     model = load_model(file, changes)
-    model.check_measures("inverse")
-    results_folder(output, file, "inverse", overwrite)
-    efforts, problem = run_analysis(model, "inverse")
-    folder = results_folder(output, file, "inverse", overwrite, make=True)
+    efforts, problem, folder = analyzed(model, file, output, overwrite, "inverse")
     with working("reactions"):
         columns = efforts.columns()
     table = efforts.to_csv(folder / "results.csv") if kind == "csv" else efforts.to_parquet(folder / "results.parquet")

@@ -5,18 +5,12 @@ from typing import Any
 
 import click
 
-from .analysis import FORMAT, PICTURES, analyze
-from .console import computes
-from .options import changes_option, file_argument, output_options
+from .analysis import FORMAT, analysis_command, analyze
 
 
 @click.command()
-@file_argument
-@changes_option
-@output_options
 @FORMAT
-@PICTURES
-@computes
+@analysis_command
 def simulate(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str, pictures: str) -> None:
     """How a mechanism moves under its forces, with its contacts and impacts.
 
