@@ -170,7 +170,7 @@ class _Exudyn:
         """A mass on a line: its node, and the marker of its coordinate."""
         given = {"referenceCoordinates": [0.0], "initialCoordinates": [0.0], "initialCoordinates_t": [speed]}
         node = self.system.AddNode(self.items.NodeGenericODE2(numberOfODE2Coordinates=1, **given))
-        self.system.AddObject(self.items.ObjectMass1D(physicsMass=mass, nodeNumber=node))
+        self.system.AddObject(self.items.ObjectMass1D(mass=mass, nodeNumber=node))
         return node, self.coordinate(node, 0)
 
     def bristles(self, markers: list, sliding: float, static: float, stiffness: float, begins: float, **more) -> None:

@@ -17,7 +17,7 @@ def after_a_second(height):
     floor = system.AddMarker(eii.MarkerNodeCoordinate(nodeNumber=system.AddNode(eii.NodePointGround()), coordinate=0))
     place = {"referenceCoordinates": [0.0], "initialCoordinates": [height], "initialCoordinates_t": [0.0]}
     node = system.AddNode(eii.NodeGenericODE2(numberOfODE2Coordinates=1, **place))
-    system.AddObject(eii.ObjectMass1D(physicsMass=1.0, nodeNumber=node))
+    system.AddObject(eii.ObjectMass1D(mass=1.0, nodeNumber=node))
     ball = system.AddMarker(eii.MarkerNodeCoordinate(nodeNumber=node, coordinate=0))
     system.AddLoad(eii.LoadCoordinate(markerNumber=ball, load=-9.81))
     gap = system.AddNode(eii.NodeGenericData(numberOfDataCoordinates=1, initialCoordinates=[height]))

@@ -21,7 +21,7 @@ def period(speed):
     for mass in (1e9, 1.0):
         start = {"referenceCoordinates": [0.0], "initialCoordinates": [0.0], "initialCoordinates_t": [speed]}
         nodes.append(system.AddNode(eii.NodeGenericODE2(numberOfODE2Coordinates=1, **start)))
-        system.AddObject(eii.ObjectMass1D(physicsMass=mass, nodeNumber=nodes[-1]))
+        system.AddObject(eii.ObjectMass1D(mass=mass, nodeNumber=nodes[-1]))
         places.append(system.AddMarker(eii.MarkerNodeCoordinate(nodeNumber=nodes[-1], coordinate=0)))
     system.AddObject(eii.CoordinateSpringDamper(markerNumbers=[base, places[1]], stiffness=100.0))
     data = system.AddNode(eii.NodeGenericData(numberOfDataCoordinates=3, initialCoordinates=[0.0] * 3))
