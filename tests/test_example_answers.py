@@ -168,6 +168,9 @@ def test_a_snap_fit_snaps():
     assert {name: measured[name] / 1000 for name in named} == pytest.approx(named, rel=1e-7)
 
     t = np.asarray(sol.ts)
+    foot = np.hypot(p["ahead"] - v * t, r) - r  # how far the nose is from the foot of the ramp, which is next to it
+    far_off = t < when(-r, 0.0)
+    np.testing.assert_allclose(sol.contact("catch").gap[far_off], foot[far_off], rtol=1e-9)
     climbing = (t > wanted[0]) & (t < wanted[2])
     a = ramp + np.arcsin((r * (1 - np.cos(ramp)) - (L + p["ahead"] - v * t[climbing]) * np.sin(ramp)) / L)
     rate = v * np.sin(ramp) / (L * np.cos(a - ramp))
