@@ -328,7 +328,7 @@ def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
     shown = [float(printed["O.q"][0]), float(printed["O.fy"][0])]
     assert shown == [float(f"{x:.6g}") for x in (np.rad2deg(angle), held / 1000)]  # six digits, and no noise
     assert printed["O.fx"][0] == printed["O.moment"][0] == "0"
-    done = CliRunner().invoke(main, ["--no-cache", "inverse", "engine.toml", "--pictures", "svg"])
+    done = CliRunner().invoke(main, ["--no-cache", "inverse", "engine.toml", "--pictures", "svg", "--over", "A"])
     assert done.exit_code == 0, done.output
     table = np.genfromtxt(tmp_path / "engine_inverse/results.csv", delimiter=",", names=True, deletechars="")
     torque = moving(0.05, 0.8)[0]
@@ -345,7 +345,20 @@ def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
     assert (panels[0]["label"], panels[-1]["lines"][1]["label"]) == ("A: driving torque", "y")
     told = [numbers(panels[k]["lines"][i]["y"]) for k, i in ((0, 0), (-1, 1))]
     np.testing.assert_allclose(told, moving(0.05, 0.8)[:2], rtol=1e-6, atol=1e-6)
-    assert ">driving torque</text>" in (tmp_path / "engine_inverse/efforts.svg").read_text(encoding="utf-8")
+    picture = (tmp_path / "engine_inverse/efforts.svg").read_text(encoding="utf-8")
+    assert ">driving torque</text>" in picture and ">A [rad]</text>" in picture and ">time</text>" not in picture
+
+
+def test_forces_are_drawn_over_an_angle(engine, tmp_path, monkeypatch):
+    found = engine.inverse_dynamics()
+    for axis in plots.efforts(found, against="A"):
+        for line in axis.lines:
+            np.testing.assert_array_equal(line.get_xdata(), found.motion["A"].q)
+    (tmp_path / "engine.toml").write_text(ENGINE)
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["--no-cache", "inverse", "engine.toml", "--over", "crank"], env={"COLUMNS": "200"})
+    assert done.exit_code == 2 and "unknown coordinate 'crank'" in done.output and "A, B, C, P" in done.output
+    assert [p.name for p in tmp_path.iterdir()] == ["engine.toml"]
 
 
 INCLINE = """

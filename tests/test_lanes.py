@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mbsjax as mbs
-from mbsjax._numerics import waiting
+from mbsjax._numerics import lanes
 from mbsjax._programs.purpose import values_only
 
 
@@ -21,7 +21,7 @@ class Count(NamedTuple):
 
 def counted(numbers, seeds, width, monkeypatch):
     """Work that takes as many attempts as a number says, each of which writes to a table; and attempts in all."""
-    monkeypatch.setitem(waiting._FEWEST, "cpu", width)
+    monkeypatch.setitem(lanes._FEWEST, "cpu", width)
     n = len(numbers)
 
     def begin(mine):
@@ -38,10 +38,10 @@ def counted(numbers, seeds, width, monkeypatch):
 
         return once
 
-    work = waiting.Work(begin, attempt, lambda s: 10 * s.seed + s.left)
+    work = lanes.Work(begin, attempt, lambda s: 10 * s.seed + s.left)
     table = {"sum": jnp.zeros(n, int), "turns": jnp.zeros((), int)}
     every = (jnp.asarray(numbers), jnp.asarray(seeds))
-    table, results = jax.jit(lambda: waiting.in_turn(work, every, table, jnp.full(n, -1)))()
+    table, results = jax.jit(lambda: lanes.in_turn(work, every, table, jnp.full(n, -1)))()
     return np.asarray(table["sum"]), np.asarray(results), int(table["turns"])
 
 
@@ -94,7 +94,7 @@ def test_the_lane_that_works_at_a_variant_does_not_change_a_bit_of_it(monkeypatc
         with values_only():  # and without the steps that derivatives alone need
             return jax.vmap(told)(p)
 
-    monkeypatch.setitem(waiting._FEWEST, "cpu", 8)
+    monkeypatch.setitem(lanes._FEWEST, "cpu", 8)
     in_turn = eqx.filter_jit(values)
     found, order = in_turn(p), rng.permutation(n)
     others = in_turn(jax.tree_util.tree_map(lambda x: x[order], p))  # other lanes, at other times

@@ -173,7 +173,7 @@ def test_files_convert_to_the_units_they_say():
     }  # fmt: skip
 
 
-def test_parameters_with_units_are_numbers_that_vary(tmp_path):
+def test_parameters_with_units_are_numbers_that_vary(tmp_path, capsys):
     model = mbs.loads(FILE)
     assert list(model.nominal) == ["crank", "r", "speed", "preload", "slope"]
     assert model.mechanism({"crank": "3 cm"}).body("crank").points["pin"].tolist() == [30.0, 0.0]
@@ -181,6 +181,9 @@ def test_parameters_with_units_are_numbers_that_vary(tmp_path):
     path = tmp_path / "crank.toml"
     path.write_text(FILE)
     assert load_model(path, ("crank=30 mm", "speed = 60 rpm")).parameters["long"] == 90.0
+    assert not capsys.readouterr().err
+    assert load_model(path, ("preload=80",)).parameters["preload"] == 80.0
+    assert capsys.readouterr().err == "note: preload = 80 mN: the file gives it with a unit\n"
     assert read_study(model.reader(), model.document, model.nominal).tolerances == {"crank": 0.1}
 
 
@@ -199,6 +202,8 @@ def test_units_stay_in_files():
             '"1 rpm"]',
             "bodies.crank.center: a length is expected, such as '1 mm', got '1 rpm', which is an ang",
         ),
+        ('mass = "250 g"', 'mass = "crank"', "bodies.crank.mass: a mass is expected, such as '1 kg', got '2.5 cm'"),
+        ('preload = "2 N"', 'preload = "2 N*m"', "forces.push.force: a force is expected.*'2 N.m', which is a torque"),
         ('"1.5 N*m/rad"', '"1.5 N"', "twist.stiffness: a stiffness or a torsional stiffness is expected.* is a force"),
         ('"50 ms"', '"50 mm"', "kinematics.t1: a time is expected, such as '1 s', got '50 mm', which is a length"),
         ('"2.5 cm"', '"2.5 cmm"', "parameters.crank: 'cmm' is no unit that pint knows"),

@@ -14,9 +14,11 @@ from .options import changes_option, file_argument, output_options, results_fold
 if TYPE_CHECKING:
     from .._files.model import Model
 
-FORMAT = click.option(
+_FORMAT = click.option(
     "--format", "kind", type=click.Choice(["csv", "parquet"]), default="csv", show_default=True, help="Of the table."
 )
+
+_OVER = click.option("--over", metavar="NAME", help="A coordinate, over which to draw curves.  [default: time]")
 
 _PICTURES = click.option(
     "--pictures", type=click.Choice(["png", "svg", "pdf"]), default="png", show_default=True, help="As which files."
@@ -30,16 +32,21 @@ def analysis_command(command: Callable) -> Callable:
     return command
 
 
+def motion_command(command: Callable) -> Callable:
+    """What those have beside that whose results are along a motion."""
+    return _FORMAT(_OVER(analysis_command(command)))
+
+
 def analyze(
-    file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str, pictures: str, of: str
+    file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str, pictures: str, over: Any, of: str
 ) -> None:
     """Runs one analysis of a model file, and writes its results; what the commands `kinematics` and `simulate` do."""
     model = load_model(file, changes)
-    run, problem, folder = analyzed(model, file, output, overwrite, of)
+    run, problem, folder = analyzed(model, file, output, overwrite, of, over)
     OUT.print(str(run), markup=False)
     table = run.to_csv(folder / "results.csv") if kind == "csv" else run.to_parquet(folder / "results.parquet")
     with working("pictures"):
-        written = [table, *_events(run, folder), *draw(run, folder, pictures, ("ghosts", "contacts", "curves"))]
+        written = [table, *_events(run, folder), *draw(run, folder, pictures, ("ghosts", "contacts", "curves"), over)]
         written.append(page_of(model, run).save(folder / "view.html"))
     wrote(*written)
     measures(model, run, of)
@@ -47,10 +54,16 @@ def analyze(
         raise RuntimeError(problem)
 
 
-def analyzed(model: "Model", file: pathlib.Path, output: Any, overwrite: bool, of: str) -> tuple[Any, str, Any]:
+def analyzed(
+    model: "Model", file: pathlib.Path, output: Any, overwrite: bool, of: str, over: str | None = None
+) -> tuple[Any, str, Any]:
     """A run, why it ended before its time, if it did, and the folder for its results: what would be refused is, before
     anything is computed."""
+    from .._programs.names import unknown
+
     model.check_measures(of)
+    if over is not None and over not in (known := model.mechanism().coordinates):
+        raise click.BadParameter(unknown("coordinate", over, list(known)), param_hint="'--over'")
     results_folder(output, file, of, overwrite)
     run, problem = run_analysis(model, of)
     return run, problem, results_folder(output, file, of, overwrite, make=True)
@@ -101,6 +114,9 @@ def measures(model: "Model", run: Any, of: str) -> None:
     if rows:
         OUT.print()
         show(table_with_units("measures", ("name", "value"), rows))
+        if model.system is not None:
+            parts = (model.system.length, model.system.mass, model.system.time)
+            OUT.print(f"Formulas are worked out in {', '.join(parts)} and radians; units beside them convert nothing.")
 
 
 def page_of(model: "Model", run: Any, **options: Any) -> Any:
@@ -111,9 +127,14 @@ def page_of(model: "Model", run: Any, **options: Any) -> Any:
 
 
 def draw(
-    run: Any, folder: pathlib.Path, kind: str, names: tuple[str, ...] = ("ghosts", "contacts")
+    run: Any,
+    folder: pathlib.Path,
+    kind: str,
+    names: tuple[str, ...] = ("ghosts", "contacts"),
+    over: str | None = None,
 ) -> list[pathlib.Path]:
-    """Pictures of a run, by the functions of `mbsjax.plots`; nothing where matplotlib is missing."""
+    """Pictures of a run, by the functions of `mbsjax.plots`; nothing where matplotlib is missing. Curves are drawn
+    over a coordinate, or over time."""
     try:
         import matplotlib
     except ImportError:
@@ -126,11 +147,12 @@ def draw(
         if not {"contacts": run.mech.contacts, "curves": run.mech.coordinates}.get(name, True):
             continue
         make = _curves if name == "curves" else getattr(plots, name)
-        found.append(plots.save(make(run), folder / f"{name}.{kind}"))
+        against = {"against": over} if name in ("curves", "efforts") else {}
+        found.append(plots.save(make(run, **against), folder / f"{name}.{kind}"))
     return found
 
 
-def _curves(run: Any) -> Any:
+def _curves(run: Any, against: str | None) -> Any:
     """Angles and travels with their velocities and accelerations, side by side, and below them forces of contacts."""
     import matplotlib.pyplot as plt
 
@@ -146,9 +168,9 @@ def _curves(run: Any) -> Any:
     size = (6.0 * len(sides), 1.0 + 1.8 * rows)
     figure, axes = plt.subplots(rows, len(sides), figsize=size, squeeze=False, layout="constrained", sharex=True)
     for k, names in enumerate(sides):
-        plots.curves(run, names, rates=(0, 1, 2), axes=axes[:3, k])
+        plots.curves(run, names, rates=(0, 1, 2), against=against, axes=axes[:3, k])
     if forces:
-        plots.curves(run, forces, axes=axes[3, 0])
+        plots.curves(run, forces, against=against, axes=axes[3, 0])
         for axis in axes[3, 1:]:
             figure.delaxes(axis)
     return axes[0, 0]

@@ -63,7 +63,7 @@ def _stability(rest: Any) -> str:
     if not np.isfinite(np.asarray(rest.stiffness)).any():
         return "it is held: nothing is left free to move"
     if not bool(rest.stable):
-        return "the position is not stable: it would leave it"
+        return "the position is not stable: it would leave it. Near another `estimate` there may be one that is"
     return f"the position is stable; {_frequencies(rest)}"
 
 

@@ -5,30 +5,32 @@ from typing import Any
 
 import click
 
-from .analysis import FORMAT, analysis_command, analyzed, draw, measures, page_of
+from .analysis import analyzed, draw, measures, motion_command, page_of
 from .console import show, working, wrote
 from .load import load_model
 
 
 @click.command()
-@FORMAT
-@analysis_command
-def inverse(file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str, pictures: str) -> None:
+@motion_command
+def inverse(
+    file: pathlib.Path, changes: tuple, output: Any, overwrite: bool, kind: str, pictures: str, over: str | None
+) -> None:
     """What drivers have to do: their torques, and all reactions, for a driven motion.
 
     \b
     Example:
-      mbsjax inverse slider_crank.toml --set speed=10
+      mbsjax inverse slider_crank.toml --set speed=10 --over A --pictures pdf
     """
     model = load_model(file, changes)
-    efforts, problem, folder = analyzed(model, file, output, overwrite, "inverse")
+    efforts, problem, folder = analyzed(model, file, output, overwrite, "inverse", over)
     with working("reactions"):
         columns = efforts.columns()
     table = efforts.to_csv(folder / "results.csv") if kind == "csv" else efforts.to_parquet(folder / "results.parquet")
     show(_peaks(efforts.mech, columns))
     with working("pictures"):
         page = page_of(model, efforts).save(folder / "view.html")
-        wrote(table, *draw(efforts.motion, folder, pictures), *draw(efforts, folder, pictures, ("efforts",)), page)
+        drawn = [*draw(efforts.motion, folder, pictures), *draw(efforts, folder, pictures, ("efforts",), over)]
+        wrote(table, *drawn, page)
     measures(model, efforts, "inverse")
     if problem:
         raise RuntimeError(problem)

@@ -43,7 +43,10 @@ def _value(model: "Model", name: str, text: str) -> float:
     try:
         if is_quantity(text):
             return model.reader().number(text, ("parameters", name))
-        return float(value(parse(text), lambda n: known_number(n, model.parameters, text)))
+        found = float(value(parse(text), lambda n: known_number(n, model.parameters, text)))
+        if is_quantity(model.document["parameters"][name]):
+            ERR.print(f"note: {name} = {found:g} {model.units[name]}: the file gives it with a unit", style="yellow")
+        return found
     except (ValueError, TypeError) as error:
         raise click.BadParameter(f"{name}: {error}", param_hint="--set") from None
 

@@ -20,7 +20,7 @@ from .options import SEED, changes_option, file_argument, output_options, result
 @click.option("--rare", type=click.IntRange(0), default=0, show_default=True, help="Samples for rare rejects (ppm).")
 @SEED
 @click.option("--second/--first", default=True, show_default=True, help="Expand to second order, or stop at slopes.")
-@click.option("--worst/--no-worst", default=None, help="Search the worst case.  [default: of measures with limits]")
+@click.option("--worst/--no-worst", default=None, help="Exact worst case; only measures with limits by default.")
 @click.option("--target", type=click.FloatRange(0.0, min_open=True), help="A Cpk, or a yield below 1.  [default: 1.33]")
 @click.option("--what-if", type=click.Path(path_type=pathlib.Path), metavar="FILE", help="Other tolerances and limits.")
 @computes

@@ -18,9 +18,9 @@ from .._events.guards import GuardTable
 from .._events.locator import no_bracket
 from .._events.results import code
 from .._numerics.groups import lanes_behind, lanewise
+from .._numerics.lanes import Work, in_turn, lanes_at_work
 from .._numerics.record import Record
 from .._numerics.stepper import step
-from .._numerics.waiting import Work, in_turn, lanes_at_work
 from .._programs.precision import Threshold
 from .._programs.trees import tree_where
 from .guards import guards

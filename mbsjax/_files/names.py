@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from .._model.units import is_quantity
 from .grammar import types
 
 
@@ -16,6 +17,7 @@ class Names(NamedTuple):
     - `rubbing`: the contacts, then the joints, that have friction.
     - `forces`: springs, actuators and loads.
     - `dimensions`: the parameters with a tolerance.
+    - `quantities`: the parameters that are numbers with a unit, and these.
     - `cams`: the profiles that are cams, as `"body.profile"`: where their tables are, and these.
     """
 
@@ -29,6 +31,7 @@ class Names(NamedTuple):
     forces: tuple[str, ...] = ()
     vague: tuple[str, ...] = ()
     dimensions: tuple[str, ...] = ()
+    quantities: Mapping[str, str] = MappingProxyType({})
     cams: Mapping[str, tuple[tuple[str, ...], dict]] = MappingProxyType({})
 
     @property
@@ -53,9 +56,8 @@ def coordinate_names(joint: str, coordinates: Any) -> tuple[str, ...]:
 def names_of(document: Mapping[str, Any]) -> Names:
     """The names in the tables of a file, whatever else is wrong with them."""
     table = lambda x: x if isinstance(x, dict) else {}
-    every = {
-        name: table(document.get(name)) for name in ("bodies", "joints", "contacts", "gauges", "forces", "tolerances")
-    }
+    sections = ("parameters", "bodies", "joints", "contacts", "gauges", "forces", "tolerances")
+    every = {name: table(document.get(name)) for name in sections}
     bodies = {"ground": {}, **{name: table(x) for name, x in every["bodies"].items()}}
     kinds = {name: table(x).get("type") for name, x in every["joints"].items()}
     known = {n: types("joint")[k] for n, k in kinds.items() if isinstance(k, str) and k in types("joint")}
@@ -71,6 +73,7 @@ def names_of(document: Mapping[str, Any]) -> Names:
         tuple(every["forces"]),
         vague=tuple(name for name in kinds if name not in known),
         dimensions=tuple(every["tolerances"]),
+        quantities={name: x for name, x in every["parameters"].items() if is_quantity(x)},
         cams={
             f"{body}.{name}": (("bodies", body, "profiles", name), profile)
             for body, x in bodies.items()
