@@ -357,7 +357,7 @@ def test_forces_are_drawn_over_an_angle(engine, tmp_path, monkeypatch):
     (tmp_path / "engine.toml").write_text(ENGINE)
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(main, ["--no-cache", "inverse", "engine.toml", "--over", "crank"], env={"COLUMNS": "200"})
-    assert done.exit_code == 2 and "unknown coordinate 'crank'" in done.output and "A, B, C, P" in done.output
+    assert done.exit_code == 2 and "unknown coordinate 'crank'" in done.output and "'A', 'B', 'C', 'P'" in done.output
     assert [p.name for p in tmp_path.iterdir()] == ["engine.toml"]
 
 

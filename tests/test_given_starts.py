@@ -86,3 +86,37 @@ def test_an_estimate_that_is_not_followed_is_told():
 def test_files_keep_which_starts_are_given():
     mech = press()
     assert mbs.loads(mbs.dumps(mech)).mechanism().given() == mech.given() == (3, 4, 6)
+
+
+def test_a_simulation_may_begin_where_two_elements_meet():
+    """A roller on the place where a level line goes over into a hill, led either way, at speeds for which the end of an
+    element is left in an instant or takes its time."""
+    R, r = 1.0, 0.1
+    elements = [mbs.Line((2.0, 0.0), (0.0, 0.0)), mbs.Arc((0.0, -R), R, jnp.pi / 2, 0.9 * jnp.pi)]
+    hill = mbs.Profile.chain(elements, closed=False)
+    mech = mbs.Mechanism(
+        [
+            mbs.Body("ground", profiles={"hill": hill}),
+            mbs.Body("cart"),
+            mbs.Body("roller", mass=1.0, profiles={"rim": mbs.disc(r)}),
+        ],
+        [
+            mbs.Prismatic("x", "ground", "cart"),
+            mbs.Prismatic("y", "cart", "roller", axis=(0.0, 1.0)),
+            mbs.Contact("C", "ground.hill", "roller.rim", active=True),
+        ],
+        gravity=(0.0, -9.81),
+    )
+
+    @jax.jit
+    def led(v):
+        drive = {"x": lambda t: v * t}
+        begin = mbs.state(mech, {"y": r}, drive=drive, throw=False)
+        return mbs.simulate(mech, begin, 0.5, ts=jnp.linspace(0.0, 0.5, 6), drive=drive, throw=False)
+
+    for v in (-1.0, 1.0, -0.01, 0.01):
+        sol = led(v)
+        x = v * np.asarray(sol.ts)
+        height = np.where(x < 0, np.sqrt((R + r) ** 2 - x**2) - R, r)
+        np.testing.assert_allclose(sol["y"].q, height, rtol=0, atol=1e-12)
+        assert sol.contact("C").active.all() and int(sol.events.count) == (v > 0)

@@ -40,6 +40,7 @@ class Clock:
 def after(monkeypatch):
     """Waits for a program that is compiled until it has been told of some times."""
     monkeypatch.setattr(waiting, "_kept", lambda: "kept")
+    monkeypatch.setattr(waiting, "_LOADING", 1.5)
 
     def run(times, *subjects, events=(LOWERED,)):
         clock, told = Clock(times), threading.Semaphore(0)

@@ -14,6 +14,7 @@ from .reset import REST_NOISE
 
 _NOISE = Threshold(1e-11, 1e-5)  # a guard nearer to zero has not left its surface,
 _FINE_NOISE = REST_NOISE  # nor has a gap of an open contact, or what it passes in the shortest time that can be told
+_JUST = 16  # times that: a guard that goes below zero has just done so. Steps are halved until one does
 _BEYOND = Threshold(1e-7, 1e-4)  # a friction that is further beyond its limit has given way
 _FOUND = Threshold(3e-14, 1e-6)  # a guard nearer to zero is on it; a gap must be so near
 _SOON = Threshold(1e-14, 1e-7)  # that it closes within this part of the time covered, and
@@ -32,6 +33,7 @@ class GuardSigns(NamedTuple):
     early: Array  # whether one passed zero in the first half,
     crossing: Array  # or at all
     long: Array  # whether the step was too long: an unarmed guard came back
+    leaves: Array  # whether a contact that began at the end of an element goes on to the next, and nothing else is due
     due_now: Array  # whether an event is due before any step
     sinks: Array
     dips: Array
@@ -79,10 +81,12 @@ def signs_of(run: Run, s: State, trial: Trial) -> GuardSigns:
         # a contact that has opened and comes back before it has left its surface: let it be looked at anew
         sunk = unarmed & table.is_gap & (jnp.abs(s.g) <= _NOISE()) & ~exempt & is_open
         sinks = jnp.any(sunk & table.of_contacts(s.speeds.rates < -2 * slow, False), 0) & kept
+    just = jnp.any(unarmed, 0) & jnp.all(~unarmed | (table.is_end & (g > s.g - _JUST * noise)), 0)
     dip, h_dip = _dip(s, trial, size)
     was_early, was_late, long = (jnp.any(x, 0) & kept for x in (early, late, unarmed))
     crossing, due_now = (was_early | was_late) & ~long, jnp.any(at_once, 0) & ~s.done
-    return GuardSigns(noise, unarmed, at_once, was_early, crossing, long, due_now, sinks, dip & kept & ~long, h_dip)
+    dips = dip & kept & ~long
+    return GuardSigns(noise, unarmed, at_once, was_early, crossing, long, just & kept, due_now, sinks, dips, h_dip)
 
 
 def _dip(s: State, trial: Trial, size: Array) -> tuple[Array, Array]:

@@ -183,7 +183,8 @@ def _attempt(run: Run, s: State) -> tuple[State, RecordedStep, Array]:
     closing = closing_speeds(run.plant, run.reach, trial.now) if run.reach is not None else None
     located = locate(run, s, trial, signs, closing)
     active, (h, keep) = ~s.done, (trial.h, trial.keep)
-    stays = signs.long & (h <= _LEAST() * run.span)  # it does not leave its surface: it stays, or is met again
+    # it does not leave its surface: it stays, or is met again; or it leaves through it
+    stays = signs.long & ((h <= _LEAST() * run.span) | signs.leaves)
     event = located.found | signs.due_now | stays
     paradox = None
     if trial.now.friction is not None:

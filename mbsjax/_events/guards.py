@@ -45,6 +45,10 @@ class GuardTable(NamedTuple):
         return self._of_kind(GAP)
 
     @property
+    def is_end(self) -> np.ndarray:
+        return self._of_kind(GAP + 1) | self._of_kind(GAP + 2) | self._of_kind(GAP + 3) | self._of_kind(GAP + 4)
+
+    @property
     def is_release(self) -> np.ndarray:
         return self._of_kind(RELEASE)
 

@@ -38,8 +38,8 @@ class RESULTS(eqx.Enumeration):
         "With `throw=False` the motion up to there is returned, and `stopped_at` tells when."
     )
     max_steps_reached = (
-        "The maximum number of steps was reached (in kinematics, between two output times). Increase `max_steps`, or "
-        "give a finer time grid."
+        "The maximum number of steps was reached. Increase `max_steps`; in kinematics, where it counts between two "
+        "output times, give a finer time grid."
     )
     nonfinite = "A coordinate or a driver became infinite or NaN. Check the driver functions over the time grid."
     jammed = (

@@ -11,7 +11,7 @@ from typing import Any
 
 
 _PATIENCE = 2.0  # seconds, after which somebody wonders
-_LOADING = 1.5  # seconds: what takes longer than that from the end of lowering is compiled, not found among the kept
+_LOADING = 5.0  # seconds: what takes longer than that from the end of lowering is compiled, not found among the kept
 _LOWERED, _COMPILED = (f"/jax/core/compile/{x}_duration" for x in ("jaxpr_to_mlir_module", "backend_compile"))
 _here = threading.local()
 _told_by: list[Callable[[str], None]] = []
@@ -140,4 +140,4 @@ def _kept() -> str:
     folder = config.jax_compilation_cache_dir
     if not folder or not config.jax_enable_compilation_cache:
         return "not kept for the next run: see mbsjax.keep_programs"
-    return f"kept in {folder}, the next run does without"
+    return f"kept in {folder}, the next run loads it"
