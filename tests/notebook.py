@@ -27,6 +27,7 @@ def told(name: str, folder: pathlib.Path | None = None) -> dict:
     names: dict = {}
     here = pathlib.Path.cwd()
     os.chdir(folder or here)
+    plt.close("all")  # those of other tests
     try:
         for cell in nbformat.read(FOLDER / f"{name}.ipynb", as_version=4).cells:
             if cell.cell_type == "code":

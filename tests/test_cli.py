@@ -58,7 +58,15 @@ def test_light_commands_do_without_jax(folder, given):
     assert "mbsjax._cli.main" in loaded and not {"jax", "equinox", "scipy"} & set(loaded)
 
 
-def test_an_interrupted_search_keeps_what_it_has_found(folder, monkeypatch):
+@pytest.fixture
+def interruptible():
+    """Ctrl-C interrupts, also where tests run in the background of a shell, which has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupted_search_keeps_what_it_has_found(folder, monkeypatch, interruptible):
     """Ctrl-C at the third look at the bar, which has moved before."""
     moved = []
 
