@@ -392,3 +392,10 @@ def test_allocation_finds_the_same_from_any_start():
     T = np.array([1.0, 4.0]) ** (1 / 3)
     T *= 3 * sigma / np.hypot(*T)
     np.testing.assert_allclose(total, 1 / T[0] + 4 / T[1], rtol=1e-6)
+
+
+def test_what_rounding_leaves_of_a_value_has_no_contributors():
+    measures = {"held": lambda p: 8.0 + 1e-15 * p["a"], "little": lambda p: 8.0 + 1e-9 * p["a"]}
+    found = mbs.first_order(mbs.Study(lambda p: p, {"a": 2.0, "b": 3.0}, {"a": 0.3, "b": 0.1}, measures))
+    assert found.std[0] == 0.0 and found.std[1] == pytest.approx(1e-10, rel=1e-12)
+    assert found.contribution.tolist() == [[0.0, 0.0], [1.0, 0.0]]
