@@ -6,6 +6,7 @@
 import hashlib
 import pathlib
 import sys
+import tempfile
 import time
 
 import nbformat
@@ -22,11 +23,13 @@ def fingerprint(notebook: nbformat.NotebookNode) -> str:
 
 
 def execute(path: pathlib.Path) -> nbformat.NotebookNode:
-    """A notebook with its outputs, and without what differs from machine to machine: warnings, clocks, versions."""
+    """A notebook with its outputs, and without what differs from machine to machine: warnings, clocks, versions. The
+    files that it writes are not kept."""
     notebook = nbformat.read(path, as_version=4)
-    resources = {"metadata": {"path": str(path.parent)}}
-    client = NotebookClient(notebook, timeout=1800, record_timing=False, coalesce_streams=True, resources=resources)
-    client.execute()
+    with tempfile.TemporaryDirectory() as folder:
+        resources = {"metadata": {"path": folder}}
+        client = NotebookClient(notebook, timeout=1800, record_timing=False, coalesce_streams=True, resources=resources)
+        client.execute()
     for cell in notebook.cells:
         if cell.cell_type == "code":
             kept = (output for output in cell.outputs if output.get("name") != "stderr")

@@ -46,7 +46,7 @@ class GuardTable(NamedTuple):
 
     @property
     def is_end(self) -> np.ndarray:
-        return self._of_kind(GAP + 1) | self._of_kind(GAP + 2) | self._of_kind(GAP + 3) | self._of_kind(GAP + 4)
+        return self._column(np.arange(self.count) < self.first_pair) & ~self.is_gap & ~self.is_release
 
     @property
     def is_release(self) -> np.ndarray:
