@@ -110,7 +110,8 @@ class AbstractContactGeometry(eqx.Module):
     @abc.abstractmethod
     def feature_sizes(self) -> tuple[Array, Array]:
         """How far bodies can move along each other without missing anything between two looks: the length of the
-        shortest element; and near two elements that are round, corners included, half of their radii."""
+        shortest element; and near two elements that are round, corners included, half of their radii, or of what these
+        differ by where one is in the other."""
 
 
 class ContactGeometry(AbstractContactGeometry):
@@ -133,6 +134,12 @@ class ContactGeometry(AbstractContactGeometry):
     @property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
         return element_pairs(self.A, self.B, self.allowed_a, self.allowed_b)
+
+    @property
+    def hollow_pairs(self) -> np.ndarray:
+        """Which of the pairs have a concave arc."""
+        first, second = self.pairs
+        return np.array(self.A.hollow)[first] | np.array(self.B.hollow)[second]
 
     def closest_pair(self, X: SE2) -> ClosestPair:
         return closest_pair(self.A, self.B, X, self.pairs)[0]
@@ -213,9 +220,12 @@ class ContactGeometry(AbstractContactGeometry):
             along = jnp.where(lines, row.length, curved)
             shortest.append(jnp.min(jnp.where(along > 0, along, jnp.inf)))
             plain = ~lines & (np.array(shape.groups) < 0)
-            radii.append(jnp.where(plain & shape.has_extent & (row.radius >= 0), row.radius, jnp.inf))
+            radii.append(jnp.where(plain & shape.has_extent, row.radius, jnp.inf))
         first, second = self.pairs
-        return jnp.minimum(*shortest), (radii[0][first] + radii[1][second]) / 2
+        # how sharply the one is bent round which the center of the other goes; within a hollow arc, if it fits in
+        reach, hollow = radii[0][first] + radii[1][second], self.hollow_pairs
+        reach = jnp.where(hollow, jnp.where(reach < 0, -reach, jnp.inf), reach) if hollow.any() else reach
+        return jnp.minimum(*shortest), reach / 2
 
     def _pairs_after(self, e1: Array, e2: Array, w: Array) -> tuple[tuple[Array, Array], tuple[Array, Array], Array]:
         """The elements after a place has left its element by one of four ends (w: 1, 2 those of the first profile's,

@@ -70,7 +70,10 @@ class Row(NamedTuple):
 
 
 class AbstractPlain(AbstractElement):
-    """An element of constant curvature: contacts between two of these have a closed form."""
+    """An element of constant curvature: contacts between two of these have a closed form. `concave` tells whether its
+    material is outside of its circle."""
+
+    concave: AbstractVar[bool]
 
     @abc.abstractmethod
     def row(self) -> Row:

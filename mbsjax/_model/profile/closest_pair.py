@@ -4,6 +4,7 @@ All of it happens in the frame of the first profile; `X` is the pose of the seco
 points out of the first body, and q3 n leads from its place to the place on the second.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -120,30 +121,34 @@ def closest_pair(
         at = A.plain_place(e1, found.s1).position if skip is not None else None
         common = jnp.isfinite(found.s1 + found.s2)
     gap = frozen(found.gap)
+    clear, far = _prolonged(A, B, pairs, plain, found._replace(gap=gap))
     good = pick(A.has_extent, e1) & pick(B.has_extent, e2) & jnp.isfinite(gap) & common
-    good &= bent > 0  # else it is the longest normal in its neighborhood
+    shortest = bent > 0  # else it is the longest normal in its neighborhood
+    good &= shortest
     ranges = [(s >= -_SLACK()) & (s <= 1 + _SLACK()) for s in (found.s1, found.s2)]
     on_both = ranges[0] & ranges[1]
     beyond = good & ~on_both
     for shape, e, s, inside in ((A, e1, found.s1, ranges[0]), (B, e2, found.s2, ranges[1])):
-        beyond &= inside | (gap <= -shape.least_overlap_beyond(e, s))
+        beyond &= inside | (clear <= -shape.least_overlap_beyond(e, s))
     if not anywhere:
         good &= on_both
-    outside = (good | plain) & (gap > -_OVERLAP() * size)
+    outside = (good | plain & shortest) & (clear > -_OVERLAP() * size)
     if skip is not None and radius is not None:
         assert at is not None
         off = at - frozen(skip)[:, None]
         near = jnp.sum(off * off, 0) <= radius * jnp.abs(radius)
         elsewhere = ~(near if same is None else near & same)
         good, beyond = good & elsewhere, beyond & elsewhere
-    score = jnp.abs(gap)
+    disc = _disc_radius(A, B)
+    score = jnp.abs(gap + disc) - disc
     if apart is not None:
         assert radius is not None
         # behind a hollow corner no normal meets an element: there one has passed the surface that goes on from it
-        entered = (apart > -jnp.inf) & (gap <= 0)
+        entered = (apart > -jnp.inf) & (clear <= 0)
         good |= entered & beyond
-        good &= entered | outside | (((radius < 0) | ~plain) & (gap > -_DEEP * size))
-        score = jnp.where(entered, gap, score)
+        deepest = jnp.maximum(_DEEP * size, 2 * disc)
+        good &= entered | outside | (((radius < 0) | ~plain) & (gap > -deepest))
+        score = jnp.where(entered, clear, score)
     score = jnp.where(good, score, jnp.inf)
     k = jnp.argmin(score)
     best = CommonNormal(*(_at(x, k) for x in found))
@@ -151,7 +156,40 @@ def closest_pair(
     if curves:
         best = common_normal(A, B, X, e1, e2, best.s1, best.s2)
     best = best._replace(gap=jnp.where(there, best.gap, jnp.inf))
-    return ClosestPair(e1, e2, *best), jnp.where(outside, gap, -jnp.inf)
+    return ClosestPair(e1, e2, *best), jnp.where(outside, far, -jnp.inf)
+
+
+def _prolonged(
+    A: Outline, B: Outline, pairs: tuple[np.ndarray, np.ndarray], plain: np.ndarray, found: CommonNormal
+) -> tuple[Array, Array]:
+    """The gaps of pairs, concave arcs prolonged by their tangents; and how far it is to the arcs themselves, at least.
+
+    __________           What is between an arc and its tangents is on their outer side, wherever it stands. The circle
+       c      `.         does not tell: seen from c, far from its center, it has been passed. The radius w of the arc
+               |         and that of a disc differ by w - r. If the disc's center is d from that of the arc, and the
+    ___________/         direction misses the arc by x, the nearest tangent is w - r - d cos(x) away, and the arc is met
+                         no sooner than after d sin(x). Their gap, w - r - d, tells d."""
+    gap, hollow, missed = found.gap, np.zeros_like(plain), 0.0
+    for shape, e, s in ((A, pairs[0], found.s1), (B, pairs[1], found.s2)):
+        concave = np.array(shape.hollow)[e] & plain
+        if concave.any():
+            beyond = jnp.maximum(jnp.abs(frozen(s) - 0.5) - 0.5, 0.0) * jnp.abs(shape.column(e)[4])
+            hollow, missed = hollow | concave, missed + jnp.where(concave, beyond, 0.0)
+    if not hollow.any():
+        return gap, gap
+    reach = frozen(A.column(pairs[0])[2] + B.column(pairs[1])[2])
+    away = gap + reach
+    clear = away * jnp.cos(missed) - reach
+    aside = -away * jnp.sin(jnp.minimum(missed, jnp.pi / 2))
+    return jnp.where(hollow, clear, gap), jnp.where(hollow, jnp.maximum(clear, aside), gap)
+
+
+def _disc_radius(A: Outline, B: Outline) -> Any:
+    """The radius of the profile that is a disc; of two, of the smaller one; zero, if none is. Where a place of the
+    other profile is nearer to its center than that they overlap, whatever else is near. The shortest way to part leads
+    back as long as the center has not passed that place, and on from then on."""
+    radii = [frozen(shape.table[2, 0]) for shape in (A, B) if shape.is_disc]
+    return functools.reduce(jnp.minimum, radii) if radii else 0.0
 
 
 def _at(x: Array, k: Array) -> Array:

@@ -1,6 +1,6 @@
 """The elements of constant curvature: point, line, arc and circle."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -31,6 +31,7 @@ class Point(AbstractPlain):
         [0.0, -1.0]
     """
 
+    concave: ClassVar[bool] = False
     position: Float[Array, "2"]
     start: Float[Array, ""]
     turn: Float[Array, ""]
@@ -58,6 +59,7 @@ class Line(AbstractPlain):
         [0.5, 0.0]
     """
 
+    concave: ClassVar[bool] = False
     start: Float[Array, "2"]
     end: Float[Array, "2"]
 

@@ -25,6 +25,7 @@ class Outline(eqx.Module):
     has_extent: Bool[Array, " n"]  # false for corners without extent
     curves: tuple[AbstractCurve, ...]  # one for each structure, its leaves stacked
     lines: tuple[bool, ...] = eqx.field(static=True)  # for each number
+    hollow: tuple[bool, ...] = eqx.field(static=True)  # which are concave arcs
     groups: tuple[int, ...] = eqx.field(static=True)  # which of `curves`; -1 for plain elements
     slots: tuple[int, ...] = eqx.field(static=True)  # and where in its stack
     corners: tuple[bool, ...] = eqx.field(static=True)  # which numbers are corners between elements
@@ -45,6 +46,11 @@ class Outline(eqx.Module):
     def endless(self) -> bool:
         """Whether the only element runs into itself."""
         return self.closed and self.count == 1
+
+    @property
+    def is_disc(self) -> bool:
+        """Whether it is a full circle, with its material inside."""
+        return self.endless and not self.curves and not self.hollow[0]
 
     @property
     def rows(self) -> Row:
@@ -150,21 +156,25 @@ class Outline(eqx.Module):
 
     def least_overlap_beyond(self, e: np.ndarray, s: Float[Array, " k"]) -> Float[Array, " k"]:
         """By how much bodies overlap, at least, that have come through the boundary at places beyond the ends of
-        elements: there it goes on with a hollow corner, behind which an element is prolonged, a concave arc by its
-        tangent. Infinitely, at other ends; but a point has been met whatever the direction."""
-        n, column = self.count, self.column(e)
+        elements: there it goes on with a hollow corner or a concave arc, behind which an element is prolonged; the disc
+        may be too large for the arc. Infinitely, at other ends; but a point has been met whatever the direction."""
+        column = self.column(e)
         radius, turn, length = column[2], column[4], column[5]
         point = ~np.array(self.lines)[e] & (np.array(self.groups)[e] < 0) & (radius == 0)
-        if not any(self.corners):
+        if not any(self.corners) and not any(self.hollow):
             return jnp.where(point, 0.0, jnp.inf)
         long = jnp.where(self.is_line(e), length, jnp.abs(radius * turn))
-        hollow = jnp.asarray(self.corners) & (self.table[4] < -SMOOTH())
-        # no chain begins or ends with a corner of its own
-        goes_on = jnp.where(s > 1, pick(hollow, (e + 1) % n), pick(hollow, (e - 1) % n)) & (long > 0)
-        far = jnp.maximum(s - 1, -s) * long
-        concave = radius < 0
-        inward = jnp.where(concave, far**2 / (2 * jnp.where(concave, -radius, 1.0)), 0.0)
-        return jnp.where(point, 0.0, jnp.where(goes_on, jnp.maximum(far / _STEEP, inward), jnp.inf))
+        goes_on = jnp.where(s > 1, self._turns_inward(e, 1), self._turns_inward(e, -1)) & (long > 0)
+        return jnp.where(point, 0.0, jnp.where(goes_on, jnp.maximum(s - 1, -s) * long / _STEEP, jnp.inf))
+
+    def _turns_inward(self, e: np.ndarray, way: int) -> Bool[Array, " k"]:
+        """Whether the boundary goes on from elements, that way, with a hollow corner or a concave arc."""
+        n = self.count - 2 * self.tips  # the tips of a chain stand behind it
+        on, over, turn = (e + way) % n, (e + 2 * way) % n, self.table[4]
+        corner, arc = np.array(self.corners), np.array(self.hollow)
+        inward, flat = (corner & (turn < -SMOOTH())) | arc, corner & (jnp.abs(turn) <= SMOOTH())
+        ends = np.zeros_like(e, bool) if self.closed else (e + way < 0) | (e + way >= n)
+        return (pick(inward, on) | (pick(flat, on) & arc[over])) & ~ends
 
     def adjacent(self, e: Int[Array, ""]) -> Bool[Array, " n"]:
         """Which elements one is on at one place with an element: that itself, and those next to it, unless the boundary
@@ -205,6 +215,7 @@ class FunctionCurve(AbstractCurve):
 class _Slot(NamedTuple):
     row: Row
     line: bool
+    hollow: bool
     group: int
     slot: int
     has_extent: Array
@@ -230,22 +241,22 @@ def outline(
         if isinstance(element, AbstractPlain):
             row = element.row()
             flat = type(element).__name__ == "Line"
-            slots.append(_Slot(row, flat, -1, 0, yes))
+            slots.append(_Slot(row, flat, element.concave, -1, 0, yes))
         else:
             group = list(groups).index(keys[i])
-            slots.append(_Slot(none, False, group, counts[keys[i]], yes))
+            slots.append(_Slot(none, False, False, group, counts[keys[i]], yes))
             counts[keys[i]] += 1
         if i < len(corners) and corners[i]:
             end, on = element(1.0), elements[(i + 1) % len(elements)](0.0)
             turn = on.angle - end.angle
             turn = turn - 2 * jnp.pi * jax.lax.stop_gradient(jnp.round(turn / (2 * jnp.pi)))
             row = Row(end.position[0], end.position[1], zero, end.angle, turn, zero)
-            slots.append(_Slot(row, False, -1, 0, turn > SMOOTH(), True))
+            slots.append(_Slot(row, False, False, -1, 0, turn > SMOOTH(), True))
     if ends:
         last, first = elements[-1](1.0), elements[0](0.0)
         for end, start in ((last, last.angle), (first, first.angle - jnp.pi)):
             row = Row(end.position[0], end.position[1], zero, start, zero + jnp.pi, zero)
-            slots.append(_Slot(row, False, -1, 0, yes))
+            slots.append(_Slot(row, False, False, -1, 0, yes))
     return Outline(
         table=jnp.stack([jnp.stack(s.row) for s in slots], 1),
         has_extent=jnp.stack([s.has_extent for s in slots]),
@@ -254,6 +265,7 @@ def outline(
             for members in groups.values()
         ),
         lines=tuple(s.line for s in slots),
+        hollow=tuple(s.hollow for s in slots),
         groups=tuple(s.group for s in slots),
         slots=tuple(s.slot for s in slots),
         corners=tuple(s.corner for s in slots),
