@@ -28,7 +28,8 @@ class GuardSigns(NamedTuple):
     """What the guards say of a trial, lane by lane, and, first, guard by guard."""
 
     noise: Array
-    unarmed: Array  # led through their surface before they had left it
+    passed: Array  # which passed zero in the step,
+    unarmed: Array  # or were led through their surface before they had left it
     at_once: Array
     early: Array  # whether one passed zero in the first half,
     crossing: Array  # or at all
@@ -62,7 +63,8 @@ def signs_of(run: Run, s: State, trial: Trial) -> GuardSigns:
         fine = jnp.maximum(_FINE_NOISE(), 8 * run.least * jnp.abs(s.speeds.rates) / size)
         noise = jnp.where(table.is_gap & is_open, table.of_contacts(fine, _NOISE()), noise)
     early = s.armed & (g_mid <= 0) & ~s.fresh
-    late = (g <= 0) & (s.armed | (g_mid > noise)) & ~s.fresh
+    left = s.armed | (g_mid > noise) | (s.bracket.locating & (s.bracket.g_lo > 0))
+    late = (g <= 0) & left & ~s.fresh
     unarmed = ~s.armed & ~s.fresh & (s.g > -100 * noise)  # one that is negative from the start does not count
     low = jnp.minimum(s.g, 0.0) - noise  # one that rises from a little below has not come back
     unarmed = unarmed & ((g_mid < low) | ((g < low) & (g_mid <= noise)))
@@ -86,7 +88,8 @@ def signs_of(run: Run, s: State, trial: Trial) -> GuardSigns:
     was_early, was_late, long = (jnp.any(x, 0) & kept for x in (early, late, unarmed))
     crossing, due_now = (was_early | was_late) & ~long, jnp.any(at_once, 0) & ~s.done
     dips = dip & kept & ~long
-    return GuardSigns(noise, unarmed, at_once, was_early, crossing, long, just & kept, due_now, sinks, dips, h_dip)
+    leaves, passed = just & kept, early | late
+    return GuardSigns(noise, passed, unarmed, at_once, was_early, crossing, long, leaves, due_now, sinks, dips, h_dip)
 
 
 def _dip(s: State, trial: Trial, size: Array) -> tuple[Array, Array]:
@@ -105,15 +108,21 @@ def _dip(s: State, trial: Trial, size: Array) -> tuple[Array, Array]:
 def locate(run: Run, s: State, trial: Trial, signs: GuardSigns, closing: Any) -> Located:
     """The bracket, narrowed by the trial, and whether the event is found."""
     table, h, g, g_mid = run.table, trial.h, trial.g, trial.g_mid
-    crossing, early, locating = signs.crossing, signs.early, s.bracket.locating
-    not_yet = locating & trial.keep & ~s.done & ~crossing & ~signs.long
+    crossing, early = signs.crossing, signs.early
+    not_yet = s.bracket.locating & trial.keep & ~s.done & ~crossing & ~signs.long
+    # what is below zero half way, before the bracket begins, came back until then: the search begins anew
+    sooner = crossing & early & (h / 2 <= s.bracket.lo)
+    locating = s.bracket.locating & ~sooner
     from_mid = crossing & ~early & (h / 2 > s.bracket.lo)
     g_lo = jnp.where(locating, s.bracket.g_lo, jnp.where(s.armed, s.g, jnp.minimum(s.g, 0.0)))
-    begin, low = s.bracket._replace(g_lo=g_lo), jnp.where(from_mid, g_mid, g)
+    begin, low = s.bracket._replace(g_lo=g_lo, lo=jnp.where(sooner, 0.0, s.bracket.lo)), jnp.where(from_mid, g_mid, g)
     left = s.armed | (g_lo > 0) | (g_mid > signs.noise) | (low > signs.noise)  # the others have not left zero
     low = (jnp.where(from_mid, h / 2, h), jnp.where(left, low, jnp.minimum(low, 0.0)))
     high = (jnp.where(early, h / 2, h), jnp.where(early, g_mid, g))
     b = narrowed(begin, from_mid | not_yet, *low, crossing, *high)
+    # where no guard passes zero any more there is nothing to be found, and the step counts as any other
+    given_up = b.locating & ~crossing & ~jnp.any(b.crossed, 0)
+    b, not_yet = b._replace(hi=jnp.where(given_up, jnp.inf, b.hi)), not_yet & ~given_up
     width, crossed = b.hi - b.lo, b.crossed
     on_it, leaps = jnp.full_like(g, _FOUND()), jnp.zeros_like(early)
     if closing is not None:
@@ -128,7 +137,7 @@ def locate(run: Run, s: State, trial: Trial, signs: GuardSigns, closing: Any) ->
     arrived = (crossing & ~early | not_yet) & jnp.all(~crossed | (jnp.abs(g) <= on_it), 0)
     found = b.locating & trial.keep & ~s.done & ~signs.long & ((width <= run.least) | arrived)
     # nor does an event count that comes after a dip
-    dips = signs.dips & (h > _SHORT() * run.span) & (found | ~(crossing | locating))
+    dips = signs.dips & (h > _SHORT() * run.span) & (found | ~b.locating)
     found &= ~dips
     jump = found & (jnp.max(jnp.where(crossed, jnp.abs(g), 0.0), 0, initial=0.0) > JUMP())
     return Located(b, not_yet, found & ~jump, jump, jump & crossing & ~early, dips, aim(b, s.tries, leaps))
@@ -139,7 +148,7 @@ def guard_of(run: Run, s: State, signs: GuardSigns, located: Located, stays: Arr
     table, b = run.table, located.bracket
     if not table.count:
         return jnp.zeros_like(s.steps)
-    order = jnp.where(b.crossed & located.found, b.roots, jnp.inf)
+    order = jnp.where(b.crossed & located.found, b.roots, jnp.where(signs.passed, 1.0, jnp.inf))
     order = order - jnp.where(table.is_gap & ~table.of_contacts(s.mode.active, True), 1.0, 0.0)
     order = jnp.where(signs.at_once & signs.due_now, -1.0 + jnp.where(table.is_release, 0.0, -1.0), order)
     return jnp.argmin(jnp.where(signs.unarmed & stays, 0.0, order), 0)

@@ -190,8 +190,7 @@ def _attempt(run: Run, s: State) -> tuple[State, RecordedStep, Array]:
     if trial.now.friction is not None:
         paradox = active & ~trial.solved & (s.fresh | (h <= _LEAST() * run.span))
         event = event & ~paradox
-    searching = signs.crossing | s.bracket.locating
-    plain = (keep & active & ~signs.long & ~located.dips & ~searching & ~s.fresh) | located.over
+    plain = (keep & active & ~signs.long & ~located.dips & ~located.bracket.locating & ~s.fresh) | located.over
     guard = guard_of(run, s, signs, located, stays)
     if paradox is not None and run.options.tangential:
         event, guard = event | paradox, jnp.where(paradox, run.table.first_pair + _worst(trial), guard)
