@@ -8,11 +8,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._numerics.groups import pick, wide
+from .._programs.precision import Threshold
 from .instant import Frame, Instant
 from .plant import Plant
 
 
 _STRIDE = 0.3  # the longest step where contacts are watched, in radians, or parts of the mechanism's size
+_PAST = 1.5  # times how long a gap takes to close, as it changes now: no step is longer,
+_SHALLOW = Threshold(1e-9, 1e-5)  # unless bodies would then overlap by less than this part of the mechanism's size
 
 
 def accepted(
@@ -62,13 +65,29 @@ def stride(
     span: Array,
 ) -> Float[Array, "*lanes"]:
     """The longest step in which no event is missed: no further than bodies could come near each other, or than the
-    shortest element."""
+    shortest element, nor far beyond where a gap would close: what has just parted may come back, and part again."""
     sizes = plant.problem.system.column_sizes()
     speed, gain = (jnp.max(jnp.abs(x / sizes), 0, initial=0.0) for x in (now.v, now.a))
     longest = _time_for(jnp.full_like(span, _STRIDE), speed, gain, span)
     near = jnp.min(jnp.maximum(apart, reach.rounds), 1)  # the nearest corner that might be clipped
     room = jnp.where(active, reach.along, jnp.maximum(gaps, jnp.minimum(reach.along, near)))
-    return jnp.minimum(longest, jnp.min(_time_for(room, *closing, span), 0))
+    longest = jnp.minimum(longest, jnp.min(_time_for(room, *closing, span), 0))
+    size, rate, onward = plant.problem.system.size, now.gap_rates, now.gap_rates_dot
+    past = _PAST * _closing_time(gaps, rate, onward)
+    deep = gaps + (rate + onward * past / 2) * past < -_SHALLOW() * size
+    # rates are those of the elements that were the closest when the step began
+    known = ~active & (jnp.abs(now.frame.gaps - gaps) <= _SHALLOW() * size)
+    return jnp.minimum(longest, jnp.min(jnp.where(deep & known, past, jnp.inf), 0))
+
+
+def _closing_time(gap: Array, rate: Array, onward: Array) -> Array:
+    """When a gap that has a rate and a rate of that closes; never, if the parabola does not meet zero."""
+    square, falls = rate**2 - 2 * onward * gap, rate < 0
+    meets = (square > 0) & (falls | (onward < 0))
+    root = jnp.sqrt(jnp.where(meets, square, 1.0))
+    # the first root in two forms, each without a difference of numbers that are alike
+    over, under = jnp.where(falls, 2 * gap, rate + root), jnp.where(falls, root - rate, -onward)
+    return jnp.where(meets, over / jnp.where(meets, under, 1.0), jnp.inf)
 
 
 def _time_for(way: Array, speed: Array, gain: Array, span: Array) -> Array:
