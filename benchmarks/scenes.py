@@ -43,12 +43,12 @@ def referee(pool: ProcessPoolExecutor, family: str, first: int, count: int, batc
     begin = time.perf_counter()
     starts = range(first, first + count, batch)
     work = [pool.submit(_solved, family, k, batch) for k in starts]
-    wrong, events, worst, sums = [], 0, 0.0, np.zeros(4, int)
+    wrong, events, worst, sums = [], 0, 0.0, np.zeros(5, int)
     for start, job in zip(starts, work):
         drawn, answer = job.result()
         found = simulated(FAMILIES[family][0], drawn, answer)
-        verdict, mine = judged(answer, found), np.arange(start, start + batch) < first + count
-        sums += [int(np.sum(x & mine)) for x in verdict[:4]]
+        verdict, mine = judged(drawn, answer, found), np.arange(start, start + batch) < first + count
+        sums += [int(np.sum(x & mine)) for x in verdict[:5]]
         wrong += [_told(start + k, k, answer, found) for k in np.flatnonzero(verdict.wrong & mine).tolist()]
         events, worst = events + int(answer.count[mine].sum()), max(worst, float(verdict.error[mine].max()))
     taken = time.perf_counter() - begin
@@ -73,8 +73,8 @@ def main() -> int:
     counts = np.ceil(args.count * shares / shares.sum()).astype(int).tolist()
     batch = min(args.batch, max(counts))
     print(f"scenes with closed forms, on {jax.devices()[0]}")
-    names = ("family", "scenes", "events", "missed", "added", "misdated", "other", "worst", "s")
-    print("  {:20}{:>8}{:>9}{:>10}{:>10}{:>10}{:>10}{:>10}{:>8}".format(*names))
+    names = ("family", "scenes", "events", "missed", "added", "misdated", "other", "inside", "worst", "s")
+    print("  {:20}{:>8}{:>9}{:>10}{:>10}{:>10}{:>10}{:>10}{:>10}{:>8}".format(*names))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(max(1, (os.cpu_count() or 2) - 1), mp_context=context) as pool:
         results = [referee(pool, x, args.first, n, batch) for x, n in zip(families, counts)]

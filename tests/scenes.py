@@ -95,33 +95,45 @@ def _heading(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.arctan2(d[..., 1], d[..., 0]), np.hypot(d[..., 0], d[..., 1])
 
 
-def chain(pieces: list[tuple], closed: bool = True) -> Walls:
-    """The boundary along pieces `("line", a, b)` and `("arc", a, b, radius)`, the shorter arc of that radius, concave
-    where it is negative. Between two pieces stands a corner, at the ends of an open chain a round tip."""
+def _piece(kind: str, a: np.ndarray, b: np.ndarray, *numbers: np.ndarray) -> tuple:
+    """A piece of a chain: where it ends, its directions of travel at both ends, and its row: line or not, base, along,
+    extent, radius."""
+    if kind == "round":
+        radius, heading, turn = a, b, numbers[1]
+        left = np.where(radius < 0, 1, -1)  # a concave one turns to the right
+        last = heading - left * turn
+        end = numbers[0] + radius[:, None] * _unit(last - np.pi / 2)
+        return end, heading, last, (False, numbers[0], (heading + last) / 2 + left * np.pi / 2, turn / 2, radius)
+    heading, length = _heading(a, b)
+    if kind == "line":
+        return b, heading, heading, (True, a, heading, length, 0.0)
+    radius = numbers[0]
+    half = np.sign(radius) * np.arcsin(length / 2 / np.abs(radius))
+    center = (a + b) / 2 + (radius * np.cos(half))[:, None] * _unit(heading + np.pi / 2)
+    middle = heading - np.sign(half) * np.pi / 2
+    return b, heading - half, heading + half, (False, center, middle, np.abs(half), radius)
+
+
+def chain(pieces: list[tuple], closed: bool = True, smooth: bool = False) -> Walls:
+    """The boundary along pieces `("line", a, b)`, `("arc", a, b, radius)`, the shorter arc of that radius, and
+    `("round", radius, heading, center, turn)`, the arc that begins with that direction of travel; radii are negative
+    where they are concave. Between two pieces stands a corner, unless the chain is `smooth`, at the ends of an open one
+    a round tip."""
+    ends, first, last, found = zip(*(_piece(*piece) for piece in pieces))
     rows = []  # line or not, base, along, extent, radius, whether it is a back, its number
-    first, last = [], []  # directions of travel where a piece begins and ends
-    for kind, a, b, *radius in pieces:
-        heading, length = _heading(a, b)
-        half = np.sign(radius[0]) * np.arcsin(length / 2 / np.abs(radius[0])) if radius else 0.0
-        first.append(heading - half)
-        last.append(heading + half)
-        if kind == "line":
-            rows.append((True, a, heading, length, 0.0, False, len(rows)))
-        else:
-            center = (a + b) / 2 + (radius[0] * np.cos(half))[:, None] * _unit(heading + np.pi / 2)
-            middle = heading - np.sign(half) * np.pi / 2
-            rows.append((False, center, middle, np.abs(half), radius[0], False, len(rows)))
-        rows.append((False, b, last[-1], 0.0, 0.0, False, len(rows)))
-    turns = [_turned(on - end) for end, on in zip(last, first[1:] + first[:1])]
-    for k, (end, turn) in enumerate(zip(last, turns)):  # a corner sticks out where the chain turns to the left
-        there = np.where(turn > 1e-9, turn / 2, -1.0)
-        rows[2 * k + 1] = (False, pieces[k][2], end + turn / 2 - np.pi / 2, there, 0.0, False, 2 * k + 1)
+    for end, heading, on, row in zip(ends, last, first[1:] + first[:1], found):
+        rows.append((*row, False, len(rows)))
+        if not smooth:  # a corner sticks out where the chain turns to the left
+            turn = _turned(on - heading)
+            there = np.where(turn > 1e-9, turn / 2, -1.0)
+            rows.append((False, end, heading + turn / 2 - np.pi / 2, there, 0.0, False, len(rows)))
     if not closed:
         count = len(rows) - 1
         rows[-1] = (False, pieces[-1][2], last[-1], np.pi / 2, 0.0, False, count)
         rows.append((False, pieces[0][1], first[0] + np.pi, np.pi / 2, 0.0, False, count + 1))
         rows += [(True, b, *_heading(b, a), 0.0, True, -1) for _, a, b in pieces]
-        hollow = zip(pieces, last, turns[:-1])
+        turns = [_turned(on - end) for end, on in zip(last, first[1:])]
+        hollow = zip(pieces, last, turns)
         rows += [(False, b, end, np.where(turn < -1e-9, np.pi, -1.0), 0.0, True, -1) for (_, _, b), end, turn in hollow]
     line, base, *numbers, back, number = zip(*rows)
     shape = first[0].shape
@@ -129,6 +141,29 @@ def chain(pieces: list[tuple], closed: bool = True) -> Walls:
     return Walls(
         np.array(line), np.stack(base, 1).astype(real), along, extent, radius, np.array(back), np.array(number)
     )
+
+
+def outside(walls: Walls, place: np.ndarray) -> np.ndarray:
+    """How far points [n, 2] are from closed walls; negative in the material. The nearest place of the boundary decides
+    on which side a point is; to a hollow corner only what is behind it is nearest."""
+    p, d = place[:, None] - walls.base, _unit(walls.along)
+    foot = np.sum(p * d, -1)
+    far = np.hypot(p[..., 0], p[..., 1])
+    beside = p[..., 0] * d[..., 1] - p[..., 1] * d[..., 0]
+    off = np.abs(_turned(np.arctan2(p[..., 1], p[..., 0]) - walls.along))
+    of_round = np.where(walls.radius < 0, -walls.radius - far, far - walls.radius)
+    of_round = np.where(off <= walls.extent, of_round, np.where((walls.extent < 0) & (walls.radius == 0), -far, np.inf))
+    of_line = np.where((foot >= 0) & (foot <= walls.extent), beside, np.inf)
+    signed = np.where(walls.back, np.inf, np.where(walls.line, of_line, of_round))
+    return np.take_along_axis(signed, np.argmin(np.abs(signed), 1)[:, None], 1)[:, 0]
+
+
+def overlap(scenes: "Scenes", q: np.ndarray) -> np.ndarray:
+    """By how much bodies that stand at q [n, 3] are in the material of closed walls."""
+    if not scenes.rod:
+        return scenes.size - outside(scenes.walls, q[:, :2])
+    arms = scenes.size[:, None] * _unit(q[:, 2])
+    return -np.minimum(*(outside(scenes.walls, q[:, :2] + side * arms) for side in (-1, 1)))
 
 
 def clearance(walls: Walls, place: np.ndarray) -> np.ndarray:
@@ -216,6 +251,8 @@ def disc_meets(scenes: Scenes, q: np.ndarray, v: np.ndarray, hit: np.ndarray) ->
                 rate = outward * np.sum(at * moving, -1) / np.where(far > 0, far, 1)
                 turned = np.abs(_turned(np.arctan2(at[..., 1], at[..., 0]) - of.along[..., None]))
                 inside = np.where(of.extent[..., None] >= np.pi, 1, of.extent[..., None] - turned)
+                narrow = (of.radius < 0) & (scenes.size[:, None] >= -of.radius)  # the disc does not come as far
+                inside = np.where(narrow[..., None], -1, inside)
             speed = np.hypot(moving[..., 0], moving[..., 1])
         scene, element, _ = np.broadcast_arrays(np.arange(len(q))[:, None, None], k[:, None], t)
         back = np.broadcast_to(of.back[:, None], t.shape)
@@ -409,8 +446,40 @@ def open_walls(vertices: np.ndarray) -> Walls:
     return chain([("line", a, b) for a, b in pairwise(corners)], closed=False)
 
 
+def slot_walls(vertices: np.ndarray, radii: np.ndarray) -> Walls:
+    """A slot with round ends about two centers."""
+    (a, b), w = np.moveaxis(vertices, 1, 0), radii[:, 0]
+    along, half = _heading(a, b)[0], np.full(len(w), np.pi, real)
+    aside = w[:, None] * _unit(along + np.pi / 2)
+    return chain(
+        [
+            ("line", a + aside, b + aside),
+            ("round", -w, along, b, half),
+            ("line", b - aside, a - aside),
+            ("round", -w, along + np.pi, a, half),
+        ],
+        smooth=True,
+    )
+
+
+def rounded_walls(vertices: np.ndarray, radii: np.ndarray) -> Walls:
+    """A room whose corners, drawn clockwise, are rounded."""
+    corners, r = np.moveaxis(vertices, 1, 0), radii[:, 0]
+    headings = [_heading(a, b)[0] for a, b in zip(corners, np.roll(corners, -1, 0))]
+    turns = [_turned(before - on) for before, on in zip(headings[-1:] + headings[:-1], headings)]
+    cuts = [(r * np.tan(turn / 2))[:, None] for turn in turns]
+    pieces = []
+    for k, heading in enumerate(headings):
+        on = (k + 1) % len(headings)
+        end = corners[on] - cuts[on] * _unit(heading)
+        center = end + r[:, None] * _unit(heading - np.pi / 2)
+        pieces.append(("line", corners[k] + cuts[k] * _unit(heading), end))
+        pieces.append(("round", -r, heading, center, turns[on]))
+    return chain(pieces, smooth=True)
+
+
 WALLS = {"polygon": polygon_walls, "mixed": mixed_walls, "open": open_walls, "rod": polygon_walls,
-         "floor": open_walls}  # fmt: skip
+         "floor": open_walls, "slot": slot_walls, "rounded": rounded_walls}  # fmt: skip
 
 
 def _rotated(points: np.ndarray, angle: np.ndarray) -> np.ndarray:
@@ -522,6 +591,36 @@ def _slot(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
     return {"vertices": vertices, "radii": radii, "size": R, "start": start, "throw": _thrown(rng, n)}
 
 
+def _rounded_slot(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+    """A slot with round ends, whose play is from a thousandth to nearly all of its width."""
+    w, half, angle = rng.uniform(0.2, 0.8, n), rng.uniform(0.1, 1.5, n), rng.uniform(0, 2 * np.pi, n)
+    play = w * 10 ** rng.uniform(-3, -0.02, n)
+    start = np.stack([rng.uniform(-1, 1, n) * half, rng.uniform(-0.9, 0.9, n) * play], 1)
+    ends = np.stack([-half, 0 * half, half, 0 * half], 1).reshape(n, 2, 2)
+    return {"vertices": _rotated(ends, angle), "radii": w[:, None], "size": w - play,
+            "start": _rotated(start[:, None], angle)[:, 0], "throw": _thrown(rng, n)}  # fmt: skip
+
+
+def _rounded_room(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
+    """A room with hollow fillets; of ten discs, one does not fit into these, and some that do have little play."""
+    angle = 2 * np.pi * (np.arange(4) + rng.uniform(-0.3, 0.3, (n, 4))) / 4
+    vertices = _rotated(_unit(angle) * rng.uniform(0.6, 1.3, (n, 1, 2)), rng.uniform(0, 2 * np.pi, n))[:, ::-1]
+    length, heading = (np.roll(vertices, -1, 1) - vertices for _ in range(2))
+    length, heading = np.hypot(*np.moveaxis(length, -1, 0)), np.arctan2(heading[..., 1], heading[..., 0])
+    steep = np.tan(_turned(np.roll(heading, 1, 1) - heading) / 2)
+    r = rng.uniform(0.3, 0.95, n) * np.min(length / (steep + np.roll(steep, -1, 1)), 1)
+    size = np.where(rng.uniform(size=n) < 0.1, 1.1, 1 - 10 ** rng.uniform(-3, -0.02, n)) * r
+    walls = rounded_walls(vertices.astype(real), r[:, None].astype(real))
+    middle = np.mean(vertices, 1)
+    size = np.minimum(size, 0.9 * outside(walls, middle.astype(real)).astype(float))
+    start = middle
+    for _ in range(8):
+        place = middle + _within(rng, vertices - middle[:, None])
+        clear = outside(walls, place.astype(real)) > size * 1.0001
+        start = np.where((clear & np.all(start == middle, 1))[:, None], place, start)
+    return {"vertices": vertices, "radii": r[:, None], "size": size, "start": start, "throw": _thrown(rng, n)}
+
+
 def _bite(rng: np.random.Generator, n: int) -> dict[str, np.ndarray]:
     """An obstacle with a convex end, and a concave bite in the other."""
     x, y = rng.uniform(0.3, 0.5, n), rng.uniform(0.2, 0.4, n)
@@ -601,6 +700,8 @@ FAMILIES = {
     "rod in a room": ("rod", lambda rng, n: _rod(rng, n, True)),
     "rod outside": ("rod", lambda rng, n: _rod(rng, n, False)),
     "floor with friction": ("floor", _floor),
+    "rounded slot": ("slot", _rounded_slot),
+    "rounded room": ("rounded", _rounded_room),
 }
 
 

@@ -12,17 +12,17 @@ import mbsjax as mbs
 
 from .scenes import FAMILIES, HORIZON, Answer, Scenes, scenes, scenes_of
 from .sliding import solved
-from .thrown import Simulated, judged, simulated
+from .thrown import Simulated, judged, simulated, within
 
 
 SCENES = {"room": 32, "star room": 32, "obstacle": 16, "star obstacle": 16, "slot": 28, "bite": 28, "open chain": 32,
-          "rod in a room": 16, "floor with friction": 256}  # fmt: skip
+          "rod in a room": 16, "floor with friction": 256, "rounded slot": 64}  # fmt: skip
 FLOOR = [(1.0, 0.0), (1 / 3, 0.0), (-1 / 3, 0.0), (-1.0, 0.0)]
 ROOM = [(-1.0, 1.0), (0.0, 1.0), (1.0, 1.0), (1.0, -1.0), (0.0, -1.0), (-1.0, -1.0)]
 
 
-def scene(vertices, size, restitution, start, throw=(0.0, 0.0)) -> dict[str, np.ndarray]:
-    given = {"vertices": vertices, "size": size, "restitution": restitution, "start": start, "throw": throw}
+def scene(vertices, size, restitution, start, throw=(0.0, 0.0), **more) -> dict[str, np.ndarray]:
+    given = {"vertices": vertices, "size": size, "restitution": restitution, "start": start, "throw": throw, **more}
     return {name: np.array(x, float)[None] for name, x in given.items()}
 
 
@@ -38,6 +38,19 @@ CHOSEN = {
         "on the tip": (scene(FLOOR, 0.1, 0.7, (1.05, 1.1)), 0.6),
         "on the other tip": (scene(FLOOR, 0.1, 0.7, (-1.05, 1.1)), 0.6),
         "past the tip": (scene(FLOOR, 0.1, 0.7, (1.101, 1.1)), 0.6),
+    },
+    "slot": {
+        "from a line to the hollow end": (
+            scene(
+                [(-1.0104548331577563, 0.0), (1.0104548331577563, 0.0)],
+                0.42492807417601064,
+                0.9425529627493348,
+                (0.27087807473404474, -0.007964815172801046),
+                (1.917618587339823, -2.86225621950722),
+                radii=[0.474744713470971],
+            ),
+            HORIZON,
+        ),
     },
 }
 
@@ -68,30 +81,41 @@ def played(structure: str) -> dict[str, tuple[Scenes, Answer, Simulated]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("family", SCENES)
 def test_every_impact_of_random_scenes_is_found_at_its_time(family):
-    _, answer, found = played(FAMILIES[family][0])[family]
-    verdict = judged(answer, found)
-    wrong = {name: np.flatnonzero(x).tolist() for name, x in zip(verdict._fields, verdict[:4]) if x.any()}
+    thrown, answer, found = played(FAMILIES[family][0])[family]
+    verdict = judged(thrown, answer, found)
+    wrong = {name: np.flatnonzero(x).tolist() for name, x in zip(verdict._fields, verdict[:5]) if x.any()}
     assert not wrong, f"scenes of {family!r}, by number: {wrong}"
     assert answer.count.sum() >= SCENES[family] / 2 and verdict.error.max() < 1e-9
 
 
 @pytest.mark.slow
 def test_a_disc_thrown_into_the_corner_of_a_room_meets_floor_and_wall():
-    _, answer, found = played("polygon")["thrown into a corner"]
+    thrown, answer, found = played("polygon")["thrown into a corner"]
     floor = (-1.27 + np.sqrt(1.27**2 + 2 * 9.81 * 0.8)) / 9.81
     np.testing.assert_allclose([floor, 0.8 / 2.48], [0.29464, 0.32258], atol=5e-6)
     np.testing.assert_allclose(found.t[0, :2], [floor, 0.8 / 2.48], atol=1e-12)
-    assert found.element[0, :2].tolist() == [6, 4] and not judged(answer, found).wrong.any()
+    assert found.element[0, :2].tolist() == [6, 4] and not judged(thrown, answer, found).wrong.any()
     assert np.all(np.abs(found.position[0, :2]) < 0.8)
 
 
 @pytest.mark.slow
 def test_a_wall_that_was_never_the_closest_is_met():
     """The disc has just left one wall, meets the next one, and would be out of it again before the step ends."""
-    _, answer, found = played("polygon")["a wall is grazed beside another"]
+    thrown, answer, found = played("polygon")["a wall is grazed beside another"]
     assert found.element[0, 3:5].tolist() == [4, 2]
     np.testing.assert_allclose(found.t[0, :6], answer.t[0, :6], rtol=0, atol=1e-10)
-    assert not judged(answer, found).wrong.any()
+    assert not judged(thrown, answer, found).wrong.any()
+
+
+@pytest.mark.slow
+def test_a_disc_that_flies_from_a_line_to_the_hollow_end_of_its_slot_meets_it():
+    """Seen from the middle of the slot, the circle of its end has been passed already."""
+    thrown, answer, found = played("slot")["from a line to the hollow end"]
+    k = int(np.argmin(np.abs(answer.t[0] - 0.388178)))
+    np.testing.assert_allclose(answer.t[0, k], 0.388178, atol=5e-7)
+    assert found.element[0, k] == answer.element[0, k] == 1
+    np.testing.assert_allclose(found.t[0, : k + 1], answer.t[0, : k + 1], rtol=0, atol=1e-10)
+    assert not within(thrown, found).any()
 
 
 @pytest.mark.slow

@@ -9,15 +9,21 @@ import numpy as np
 
 import mbsjax as mbs
 
-from .scenes import MOST, Answer, Scenes
+from .scenes import MOST, Answer, Scenes, overlap
 
 
 WRONG = 1e-9  # of an event's time
 ASTRAY = 1e-10  # of the state at the end, as a change of that at the start,
 SPREAD = 1e5  # where that does not change it by more than this
+LOOKS = 8  # moments at which bodies are looked at,
+INSIDE = 1e-9  # and no body is further in another one
 
 
 def walls(structure: str, p: dict[str, Any]) -> mbs.Profile:
+    if structure == "slot":
+        return mbs.slot(*p["vertices"], 2 * p["radii"][0])
+    if structure == "rounded":
+        return mbs.polygon(p["vertices"], p["radii"][0], hollow=range(4), hole=True)
     corners = list(p["vertices"])
     on = corners[1:] + corners[:1]
     if structure == "mixed":
@@ -60,6 +66,7 @@ class Simulated(NamedTuple):
     count: Any
     position: Any  # x, y, angle
     velocity: Any
+    passed: Any  # positions on the way
     result: Any
     steps: Any
     rejected: Any
@@ -75,12 +82,20 @@ def program(structure: str):
         angle, spin = p.get("turn", jnp.zeros(2))
         q, v = (jnp.stack([x, *y]) for x, y in ((angle, p["start"]), (spin, p["throw"])))
         start = mbs.State(q, v, jnp.zeros(()))
-        sol = mbs.simulate(mech, start, until, ts=until[None], max_steps=most, max_events=MOST + 8, throw=False)
+        sol = mbs.simulate(
+            mech,
+            start,
+            until,
+            ts=until * jnp.arange(1, LOOKS + 1) / LOOKS,
+            max_steps=most,
+            max_events=MOST + 8,
+            throw=False,
+        )
         e = sol.events
         order = jnp.array([1, 2, 0])
         return Simulated(
-            e.t, e.kind, e.after[:, 0], e.contact, e.count, sol.q[0][order], sol.v[0][order], sol.result._value,
-            sol.stats.steps, sol.stats.rejected,
+            e.t, e.kind, e.after[:, 0], e.contact, e.count, sol.q[-1][order], sol.v[-1][order],
+            sol.q[:, order], sol.result._value, sol.stats.steps, sol.stats.rejected,
         )  # fmt: skip
 
     return jax.jit(jax.vmap(run))
@@ -93,20 +108,32 @@ def simulated(structure: str, scenes: Scenes, answer: Answer) -> Simulated:
 
 class Verdict(NamedTuple):
     """How a simulation differs from the answer, scene by scene: an event that it missed, one that it added, one whose
-    time, element or kind is another, or another state at the end; and the largest error of a time that it found."""
+    time, element or kind is another, another state at the end, or a body in a wall; and the largest error of a time
+    that it found."""
 
     missed: np.ndarray
     added: np.ndarray
     misdated: np.ndarray
     other: np.ndarray
+    inside: np.ndarray
     error: np.ndarray
 
     @property
     def wrong(self) -> np.ndarray:
-        return self.missed | self.added | self.misdated | self.other
+        return self.missed | self.added | self.misdated | self.other | self.inside
 
 
-def judged(answer: Answer, found: Simulated) -> Verdict:
+def within(scenes: Scenes, found: Simulated) -> np.ndarray:
+    """Whether a body was in a wall at any of the moments at which it was looked at. Of an open chain one comes behind
+    past its end, further than by its own size."""
+    looks = found.passed.reshape(-1, 3)
+    every = scenes.picked(np.repeat(np.arange(len(found.count)), LOOKS))
+    deep = overlap(every, np.where(np.isfinite(looks), looks, every.position)).reshape(-1, LOOKS)
+    most = scenes.size[:, None] if scenes.walls.back.any() else np.inf
+    return np.any((deep > INSIDE * (1 + np.abs(looks).max(-1).reshape(-1, LOOKS))) & (deep < most), 1)
+
+
+def judged(scenes: Scenes, answer: Answer, found: Simulated) -> Verdict:
     """Compares all events up to the end of the answer, and the state there."""
     n = len(answer.count)
     pad = lambda x, fill: np.concatenate([x, np.full((n, found.t.shape[1] - MOST), fill, x.dtype)], 1)
@@ -129,4 +156,4 @@ def judged(answer: Answer, found: Simulated) -> Verdict:
     away = np.max(np.abs(found.position - answer.position), 1) + np.max(np.abs(found.velocity - answer.velocity), 1)
     astray = (answer.spread < SPREAD) & ~(away < WRONG + ASTRAY * answer.spread)
     other = np.any(differs & alike, 1) | astray | (found.result != mbs.RESULTS.successful._value)
-    return Verdict(parts & late, parts & ~late, error > WRONG, other & ~parts, error)
+    return Verdict(parts & late, parts & ~late, error > WRONG, other & ~parts, within(scenes, found), error)
