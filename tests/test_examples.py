@@ -271,6 +271,16 @@ def test_a_block_sticks_to_its_belt_and_slips():
     assert float(measured["lost"]) == pytest.approx(3 * p["sliding"] * weight * slid, rel=1e-8)
 
 
+def clamp_press(p):
+    """With what the foot of the clamp presses at its stop: handle and link make a triangle with their ends, and the
+    foot is as deep as that tells."""
+    x, y = -p["handle"] * np.sin(-p["over"]), p["handle"] * np.cos(p["over"]) - p["handle"] - p["link"]
+    far = np.hypot(p["back"] + x, y)
+    corner = np.arccos((far**2 + p["back"] ** 2 - p["link"] ** 2) / (2 * far * p["back"]))
+    arm = np.arctan2(y, p["back"] + x) + corner
+    return p["stiffness"] * (p["foot"] + p["front"] * np.sin(arm))
+
+
 def test_a_clamp_stays_shut():
     """Friction alone holds it as far from the dead center as the file tells, by what one finds for small angles; beyond
     that, and without its stop, it does not."""
@@ -278,6 +288,8 @@ def test_a_clamp_stays_shut():
     p, mech = model.parameters, model.mechanism()
     reach = 2 * p["friction"] * p["pin"] / p["handle"]
     small = p["friction"] * p["pin"] / p["handle"]  # by which friction changes the forces, which the form leaves out
+    press = -float(model.equilibrium().force("workpiece").force)  # all of it is held there
+    assert press == pytest.approx(clamp_press(p), rel=1e-10) == pytest.approx(984.0, abs=0.1)
     assert float(model.holding().share) == pytest.approx(p["over"] / reach, rel=small)
     for angle in (-p["over"], p["over"], -1.2 * reach):
         rest = mbs.holding(mech, {"A": angle}, t=model.document["simulate"]["t1"])
@@ -296,13 +308,7 @@ def test_a_clamp_is_shut_past_its_dead_center():
     shut = sol.ts > model.measured(sol)["rests"]
     np.testing.assert_allclose(sol["A"].q[shut], -p["over"], atol=1e-9)
     np.testing.assert_allclose(sol["A"].v[shut], 0.0, atol=1e-9)
-    # where handle and link make a triangle with their ends, the foot is as deep as its geometry tells
-    x, y = -p["handle"] * np.sin(-p["over"]), p["handle"] * np.cos(p["over"]) - p["handle"] - p["link"]
-    far = np.hypot(p["back"] + x, y)
-    corner = np.arccos((far**2 + p["back"] ** 2 - p["link"] ** 2) / (2 * far * p["back"]))
-    arm = np.arctan2(y, p["back"] + x) + corner
-    press = p["stiffness"] * (p["foot"] + p["front"] * np.sin(arm))
-    assert float(model.measured(sol)["press"]) == pytest.approx(press, rel=1e-8)
+    assert float(model.measured(sol)["press"]) == pytest.approx(clamp_press(p), rel=1e-8)
 
 
 @pytest.mark.long

@@ -203,6 +203,43 @@ def test_haug_8_5_valve_lifter_loses_contact_where_it_should():
     assert [least(25, rpm) > 0 for rpm in (1500, 4500)] == [True, False]
 
 
+def test_a_door_closer_that_is_held_pushes_as_virtual_work_says():
+    """Nothing is left free: the loop stays closed, and the effort is the spring's moment times how fast the arm turns
+    with the door, from the law of cosines; so is its derivative."""
+    arm, forearm, k, relaxed = 0.24, 0.3, 6.0, 3.2
+    closer = mbs.Mechanism(
+        [mbs.Body("door", mass=30.0), mbs.Body("arm", mass=0.5), mbs.Body("forearm", mass=0.5)],
+        [
+            mbs.Revolute("H", "ground", "door"),
+            mbs.Revolute("E", "door", "arm", (0.2, 0.05), start=-1.2),
+            mbs.Revolute("K", "arm", "forearm", (arm, 0.0)),
+            mbs.Revolute("G", "ground", "forearm", (0.42, 0.10), (forearm, 0.0)),
+        ],
+        forces=[mbs.Spring("E", stiffness=k, free_length=relaxed)],
+    )
+
+    def turned(H):
+        """The angle of the arm on the door."""
+        c, s = jnp.cos(H), jnp.sin(H)
+        x, y = 0.42 - (0.2 * c - 0.05 * s), 0.10 - (0.2 * s + 0.05 * c)
+        far = jnp.hypot(x, y)
+        return jnp.arctan2(y, x) + jnp.arccos((far**2 + arm**2 - forearm**2) / (2 * far * arm)) - H
+
+    exact = jax.grad(lambda H: k / 2 * (turned(H) - relaxed) ** 2)
+    assert float(exact(1.5708)) == pytest.approx(44.700, abs=1e-3)
+    doors = jnp.array([1.1, 1.3, 1.5708, 1.75, 1.9])
+
+    def held(H):
+        rest = mbs.equilibrium(closer, fixed={"H": H}, throw=False)
+        return rest.effort("H"), rest
+
+    efforts, slopes, rest = jax.jit(jax.vmap(lambda H: jax.jvp(held, (H,), (1.0,), has_aux=True)))(doors)
+    assert np.asarray(rest.result == mbs.RESULTS.successful).all() and np.isinf(rest.stiffness).all()
+    np.testing.assert_allclose(rest["E"], jax.vmap(turned)(doors), atol=1e-12)
+    np.testing.assert_allclose(efforts, jax.vmap(exact)(doors), rtol=1e-10)
+    np.testing.assert_allclose(slopes, jax.vmap(jax.grad(exact))(doors), rtol=1e-8)
+
+
 def test_steady_states_of_driven_mechanisms():
     """A bead on a spring along an arm that turns, k (r - l) = m w^2 r; and the ball of a governor, whose arm hangs by
     sin H = g / (w^2 l) below the level."""

@@ -29,6 +29,9 @@ from .rest import rest_load, steady_load
 from .state import State, first_mode
 
 
+_BALANCED = 1e-9  # of all forces: where less is left of them, it rests
+
+
 class Equilibrium(AbstractPosition):
     """A position of rest; in a driven mechanism, of the parts that no driver moves.
 
@@ -230,55 +233,80 @@ def _moved(plant: Plant, q: Array, d: Array) -> Array:
 class _Balance(NamedTuple):
     """The balance of forces at a position.
 
-    - `force`: what is left of the forces along the free directions; `P`: the projection onto these.
-    - `residual`, `C`, `inverse`: of the constraints, their rows, and the pseudoinverse of these.
-    - `lam`: the multipliers of the constraints.
-    - `K`: the stiffness along the free directions.
+    - `residual`, `C`, `back`: of the constraints, their rows, and the pseudoinverse of these.
+    - `Z`: the directions that the constraints leave free, as columns; zero in place of those that they hold.
+    - `force`: what is left of the forces along these; `lam`: the multipliers of the constraints.
+    - `stiffness`, `axes`: the eigenvalues of the stiffness along the free directions, smallest first, infinite in
+        place of what is held; and its eigenvectors.
     """
 
-    force: Array
     residual: Array
     C: Array
-    inverse: Array
+    back: Array
+    Z: Array
+    force: Array
     lam: Array
-    P: Array
-    K: Array
+    stiffness: Array
+    axes: Array
 
 
 def _balance(plant: Plant, q: Array, mode: Mode, t: Array, driven: bool) -> _Balance:
     """Forces, constraints and stiffness at a position, with the multipliers that leave the least force."""
     n = len(plant.problem.unknown)
     load, r, C = _rest_forces(plant, q, jnp.zeros(n), mode, t, driven)
-    inverse = jnp.linalg.pinv(C, rtol=1e-9) if C.shape[0] else jnp.zeros((n, 0))
-    lam = -load @ inverse
-    P = jnp.eye(n) - inverse @ C
+    Z, back, free = jnp.eye(n), jnp.zeros((n, 0)), jnp.ones(n, bool)
+    if C.shape[0]:
+        # the free directions are picked, not projected onto: a projection leaves rounding errors of what is held, and
+        # where nothing is free, the quotient of two of them would be a step
+        U, s, V = jnp.linalg.svd(C, full_matrices=True)
+        k, seen = len(s), s > 1e-9 * jnp.max(s, initial=0.0)
+        back = (V[:k].T * jnp.where(seen, 1 / jnp.where(seen, s, 1.0), 0.0)) @ U[:, :k].T
+        free = jnp.arange(n) >= jnp.sum(seen)
+        Z = jnp.where(free, V.T, 0.0)
+    lam = -load @ back
     K = _stiffness_matrix(plant, q, lam, mode, t, driven)
-    return _Balance(P @ load, r, C, inverse, lam, P, P @ (K + K.T) / 2 @ P)
+    K = Z.T @ (K + K.T) @ Z / 2
+    held = jnp.where(free, 0.0, 1e6 * (jnp.max(jnp.abs(K), initial=0.0) + TINY()))  # so that it comes last
+    w, axes = jnp.linalg.eigh(K + jnp.diag(held))
+    w = jnp.where(jnp.arange(n) < jnp.sum(free), w, jnp.inf)
+    return _Balance(r, C, back, Z, Z.T @ load, lam, w, axes)
 
 
-def _newton_step(now: _Balance) -> Array:
-    """Newton's step, downhill where the energy is not convex, of limited length, and back to the constraints."""
-    w, V = jnp.linalg.eigh(now.K)
-    large = jnp.max(jnp.abs(w), initial=0.0)
-    weight = jnp.maximum(jnp.abs(w), 1e-6 * large + TINY())
-    d = now.P @ (V @ ((V.T @ now.force) / weight))
-    return d / jnp.maximum(1.0, jnp.max(jnp.abs(d), initial=0.0) / 0.3) - now.inverse @ now.residual
+def _newton_step(now: _Balance) -> tuple[Array, Array]:
+    """Newton's step along the free directions, downhill where the energy is not convex, of limited length; and the step
+    back to the constraints."""
+    free = jnp.isfinite(now.stiffness)
+    w = jnp.where(free, jnp.abs(now.stiffness), 0.0)
+    weight = jnp.maximum(w, 1e-11 * jnp.max(w, initial=0.0) + TINY())
+    d = now.Z @ (now.axes @ jnp.where(free, (now.axes.T @ now.force) / weight, 0.0))
+    return d / jnp.maximum(1.0, _largest(d) / 0.3), -now.back @ now.residual
 
 
 def _line_search(
-    plant: Plant, q: Array, d: Array, now: _Balance, mode: Mode, t: Array, driven: bool, size: Array
+    plant: Plant, q: Array, slide: Array, back: Array, now: _Balance, mode: Mode, t: Array, driven: bool, size: Array
 ) -> Array:
-    """The part of a step on which the forces do work."""
-    nothing = jnp.zeros(len(plant.problem.unknown))
-    parts = jnp.array([1.0, 0.5, 0.25, 0.1, 0.03, 0.01])
+    """The largest part of a step, of a few, on which the forces do work, and after which it is not further to the
+    constraints than the step allows for."""
+    parts = jnp.array([0.01, 0.03, 0.1, 0.25, 0.5, 1.0])
+    reach, first = _largest(slide), now.force @ (now.Z.T @ slide)
 
-    def tried(a: Array) -> Array:
-        later, _, _ = _rest_forces(plant, _moved(plant, q, a * d), nothing, mode, t, driven)
-        work = (now.P @ later) @ d
-        return work >= -0.5 * jnp.abs(now.force @ d) - 1e-13 * size * jnp.max(jnp.abs(d), initial=0.0)
+    def look(a: Array) -> tuple[Array, Array]:
+        there = _moved(plant, q, a * (slide + back))
+        later, r, C = _rest_forces(plant, there, jnp.zeros_like(slide), mode, t, driven)
+        # with the multipliers, the work is that along the constraints, which the step leaves as they bend
+        return (later + now.lam @ C) @ slide, _largest(now.back @ r)
 
-    good = jax.vmap(tried)(parts)
-    return parts[jnp.where(jnp.any(good), jnp.argmax(good), len(parts) - 1)]
+    power, off = jax.vmap(look)(parts)
+    power = jnp.concatenate([first[None], power])
+    lengths = jnp.diff(parts, prepend=0.0)
+    work = jnp.cumsum(lengths * (power[1:] + power[:-1]) / 2)
+    good = work >= 0.1 * parts * first - 1e-13 * size * reach
+    good &= off <= (1 - parts / 2) * _largest(back) + 0.5 * parts * reach + 1e-12
+    return parts[jnp.where(jnp.any(good), len(parts) - 1 - jnp.argmax(good[::-1]), 0)]
+
+
+def _largest(x: Array) -> Array:
+    return jnp.max(jnp.abs(x), initial=0.0)
 
 
 def _located(plant: Plant, q: Array, mode: Mode) -> Mode:
@@ -324,45 +352,34 @@ class _Iterate(NamedTuple):
 
 
 def _iterate(plant: Plant, at: _Iterate, t: Array, driven: bool, size: Array) -> _Iterate:
-    """One step: as far as the forces do work and nothing is in the way, or a change of contacts."""
+    """One step: as far as the forces do work and nothing is in the way, or a change of contacts; none, where all is
+    balanced already."""
     now = _balance(plant, at.q, at.mode, t, driven)
-    d = _newton_step(now)
-    left = jnp.max(jnp.abs(now.force), initial=0.0) / size
-    off = jnp.max(jnp.abs(now.residual), initial=0.0)
-    a = _line_search(plant, at.q, d, now, at.mode, t, driven, size)
-    pulls, closes, reach = _contact_changes(plant, at.q, a * d, at.mode, now.lam, left, size)
+    slide, back = _newton_step(now)
+    left, off = _largest(now.force) / size, _largest(now.residual)
+    a = _line_search(plant, at.q, slide, back, now, at.mode, t, driven, size)
+    d = a * (slide + back)
+    pulls, closes, reach = _contact_changes(plant, at.q, d, at.mode, now.lam, left, size)
     change = jnp.any(pulls | closes)
-    a = jnp.where(change, 0.0, a * reach)
-    q = _moved(plant, at.q, a * d)
+    balanced = (left < 1e-13) | ((left < _BALANCED) & (left > at.left / 2))  # or as far as rounding lets it
+    balanced &= (off < 1e-13) & ~change
+    d = jnp.where(change | balanced, 0.0, d * reach)
+    q = _moved(plant, at.q, d)
     mode = _located(plant, q, at.mode._replace(active=(at.mode.active & ~pulls) | closes))
-    done = (left < 1e-13) & (off < 1e-13) & ~change
-    tiny = (jnp.max(jnp.abs(a * d), initial=0.0) < 1e-14) & ~change
-    return _Iterate(q, mode, at.steps + 1, done | tiny, left)
+    stuck = (_largest(d) < 1e-14) & ~change
+    return _Iterate(q, mode, at.steps + 1, balanced | stuck, left)
 
 
-def _newton_matrix(plant: Plant, q: Array, t: Array, lam: Array, C: Array, mode: Mode, driven: bool) -> Array:
-    """The derivatives of forces and constraints by the position and the multipliers."""
-    K, idle = _stiffness_matrix(plant, q, lam, mode, t, driven), plant.idle(mode)
-    return jnp.concatenate([jnp.concatenate([-K, C.T], 1), jnp.concatenate([C, jnp.diag(idle)], 1)])
-
-
-def _implicit_step(
-    plant: Plant, q: Array, t: Array, lam: Array, A: Array, mode: Mode, driven: bool
-) -> tuple[Array, Array]:
-    """The position and the multipliers after one more Newton step from a solution without derivatives: it changes no
-    value, and carries the derivatives of the implicit function theorem."""
-    n = len(plant.problem.unknown)
+def _implicit_step(plant: Plant, q: Array, t: Array, now: _Balance, mode: Mode, driven: bool) -> tuple[Array, Array]:
+    """The position and the multipliers after one more Newton step from a solution without derivatives, `now`: it
+    changes hardly any value, and carries the derivatives of the implicit function theorem."""
+    n, plant_, t_ = len(plant.problem.unknown), *frozen((plant, t))
+    K, idle = _stiffness_matrix(plant_, q, now.lam, mode, t_, driven), plant.idle(mode)
+    size = _largest(K) + TINY()  # forces and multipliers in parts of it, so that units do not matter
+    A = jnp.concatenate([jnp.concatenate([-K / size, now.C.T], 1), jnp.concatenate([now.C, jnp.diag(idle)], 1)])
     load, r, C = _rest_forces(plant, q, jnp.zeros(n), mode, t, driven)
-    delta = -jnp.linalg.pinv(A, rtol=1e-12) @ jnp.concatenate([load + lam @ C, r])
-    return plant.problem.place(_moved(plant, q, delta[:n]), t), lam + delta[n:]
-
-
-def _stiffness(now: _Balance) -> Array:
-    """The eigenvalues of the stiffness, infinite for what the constraints hold."""
-    m, n = now.C.shape
-    held = jnp.linalg.matrix_rank(now.C, rtol=1e-9) if m else 0
-    w = jnp.linalg.eigvalsh(now.K + (jnp.eye(n) - now.P) * 1e6 * (jnp.max(jnp.abs(now.K), initial=0.0) + TINY()))
-    return jnp.where(jnp.arange(n) < n - held, w, jnp.inf)
+    delta = -jnp.linalg.pinv(A, rtol=1e-12) @ jnp.concatenate([(load + now.lam @ C) / size, r])
+    return plant.problem.place(_moved(plant, q, delta[:n]), t), now.lam + size * delta[n:]
 
 
 def _is_steady(plant: Plant, frame: Frame, v: Array) -> Array:
@@ -396,17 +413,16 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
     step = lambda at: _iterate(plant_, at, t_, driven, size)
     end = jax.lax.while_loop(lambda at: ~at.done & (at.steps < max_steps), step, begin)
     mode, now = end.mode, _balance(plant_, end.q, end.mode, t_, driven)
-
-    A = _newton_matrix(plant_, end.q, t_, now.lam, now.C, mode, driven)
-    q, lam = _implicit_step(plant, end.q, t, now.lam, A, mode, driven)
+    left = _largest(now.force) / size
+    q, lam = _implicit_step(plant, end.q, t, now, mode, driven)
     frame, rigid = plant.frame(q, t, mode), np.flatnonzero(plant.rigid)
     press = plant.compliant(frame, jnp.zeros_like(frame.gaps), mode)
     press = press.at[rigid].set((lam / plant.row_sizes)[len(lam) - len(rigid) :]) if len(rigid) else press
-    stiffness = _stiffness(now)
-    stable = jnp.all(stiffness > 1e-9 * jnp.max(jnp.abs(now.K), initial=0.0))
+    stiffness = now.stiffness
+    stable = jnp.all(stiffness > 1e-9 * jnp.max(jnp.abs(stiffness), initial=0.0, where=jnp.isfinite(stiffness)))
     v = plant.spread(jnp.zeros(n), plant.driven(t)[0])
     steady = _is_steady(plant, frame, v)
-    result = RESULTS.where(end.left < 1e-9, RESULTS.successful, RESULTS.no_equilibrium)
+    result = RESULTS.where(left < _BALANCED, RESULTS.successful, RESULTS.no_equilibrium)
     result = RESULTS.where(closed, result, RESULTS.not_assembled)
     result = RESULTS.where(steady, result, RESULTS.no_equilibrium)
     mode, lam = sided(plant, frame, t, v, mode), lam / plant.row_sizes
@@ -414,5 +430,5 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
     drive = -(load + lam @ frame.C)[np.array(plant.problem.columns, dtype=int)]
     drive = jnp.concatenate([drive, gauge_efforts(plant, frame, t, lam)])
     energies = plant.energies(t, frame, v, mode)
-    found = (stiffness, stable, end.left * size, end.steps, result, mode)
+    found = (stiffness, stable, left * size, end.steps, result, mode)
     return q, v, t, press, mode.active, drive, *energies, *found
