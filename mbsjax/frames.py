@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ._programs.custom_types import Matrix4, Numbers, Twist, Vector3
-from ._programs.precision import as_float, is_concrete
+from ._programs.precision import as_float, value
 from ._programs.reprs import by_fields
 from ._programs.trees import once
 
@@ -345,5 +345,5 @@ def unit(v: Float[Array, "*batch n"], what: str = "a direction") -> Float[Array,
 
 def check_length(v: Float[Array, "*batch n"], what: str) -> None:
     """Raises where a direction has none, if that is known."""
-    if is_concrete(v) and not np.all(np.any(np.asarray(v) != 0, -1)):
+    if np.any(np.all(value(v) == 0, -1)):
         raise ValueError(f"{what} must not have zero length")

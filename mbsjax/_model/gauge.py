@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from .._numerics.groups import SE2, AbstractPose
 from .._programs.custom_types import Given, Number, Numbers
-from .._programs.precision import as_float, is_concrete
+from .._programs.precision import as_float, number, positive
 from .._programs.reprs import by_fields
 from ..frames import unit
 from .joint.joint import check_name
@@ -78,9 +78,7 @@ class Distance(AbstractGauge):
         what = f"distance {name!r}"
         self.name, self.bodies = name, (body_a, body_b)
         self.point_a, self.point_b = _points(point_a, point_b, what)
-        self.value = _value(value, what)
-        if self.value is not None and is_concrete(self.value) and not bool(self.value > 0):
-            raise ValueError(f"the value of {what} must be positive, got {value!r}")
+        self.value = None if value is None else positive(value, f"the value of {what}")
 
     dimension = 2
 
@@ -222,4 +220,4 @@ def _points(point_a: Any, point_b: Any, what: str, shape: tuple[int, ...] | None
 
 
 def _value(value: Any, what: str) -> Float[Array, ""] | None:
-    return None if value is None else as_float(value, f"the value of {what}")
+    return None if value is None else number(value, f"the value of {what}")

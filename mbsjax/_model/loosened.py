@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from .. import frames
 from .._programs.custom_types import Matrix4
-from .._programs.precision import is_concrete
+from .._programs.precision import value
 from ..frames import PlanarFrame
 from .body import Body
 from .friction import JointFriction
@@ -100,7 +100,7 @@ def _joint(name: str, where: tuple[str, str, Frame, Frame], pair: AbstractPair, 
 
 def _check(joint: Joint, play: Play) -> None:
     what = f"the play of joint {joint.name!r}"
-    if is_concrete(play.size) and not bool(play.size > 0):
+    if value(play.size) <= 0:
         raise ValueError(f"{what} must be positive where it moves within it: leave it out, if it has none")
     if play.friction is None:
         return

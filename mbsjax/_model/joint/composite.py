@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ... import frames
 from ..._programs.custom_types import Number, Numbers
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.precision import positive
 from .base import AbstractPair
 from .joint import Frame, Joint
 from .prismatic import PrismaticPair
@@ -165,7 +165,5 @@ def Strut(
 
 
 def _reach(length: Any, what: str) -> Float[Array, "4 4"]:
-    length = as_float(length, what)
-    if is_concrete(length) and not bool(length > 0):
-        raise ValueError(f"{what} must be positive")
+    length = positive(length, what)
     return frames.translation(jnp.stack([length, 0 * length, 0 * length]))

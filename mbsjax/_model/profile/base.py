@@ -7,11 +7,10 @@ from typing import NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from equinox import AbstractVar
 from jaxtyping import Array, Float
 
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.precision import as_float
 from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
 
@@ -129,12 +128,3 @@ def point_of(given, what: str) -> Float[Array, "2"]:
     if p.shape != (2,):
         raise ValueError(f"{what} must be a pair of numbers, got {given!r}")
     return p
-
-
-def positive(given, what: str) -> Float[Array, ""]:
-    x = as_float(given, what)
-    if x.shape != ():
-        raise ValueError(f"{what} must be one number, got {given!r}")
-    if is_concrete(x) and not np.asarray(x) > 0:
-        raise ValueError(f"{what} must be positive, got {float(x):.6g}")
-    return x

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Matrix4
-from ..._programs.precision import Threshold, as_float, is_concrete
+from ..._programs.precision import Threshold, as_float, look, plain_number
 from ..._programs.trees import once
 from ...frames import PlanarFrame, at
 from .base import AbstractCurve, AbstractElement, AbstractPlain, Place
@@ -99,8 +99,8 @@ class Profile(eqx.Module):
             )
         tips = ends and not closed and not isinstance(chain[0], Point) and not isinstance(chain[-1], Point)
         profile = Profile(chain, _frame(frame), closed, tuple(not x for x in rounded), tips, tuple(names))
-        if is_concrete(chain):
-            _check(profile, hole, max(tolerance, _LEAST()))
+        most = max(plain_number(tolerance, "the tolerance of a profile", least=0.0), _LEAST())
+        look(lambda profile: _check(profile, hole, most), profile)
         return profile
 
     @property
