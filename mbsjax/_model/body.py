@@ -10,13 +10,14 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._programs.custom_types import ByName, Given, Number, Numbers
+from .._programs.modules import AbstractModule
 from .._programs.precision import AGREEING, as_float, known, number, numpy_of, visible
 from .._programs.reprs import brief, unless_zero
 from .joint.joint import check_name
 from .profile.profile import Profile
 
 
-class Body(eqx.Module):
+class Body(AbstractModule):
     """A rigid body: a frame, with mass and points of interest fixed in it.
 
     **Arguments:**

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +10,7 @@ from jaxtyping import Array, Float
 
 from .._programs.custom_types import Number, Numbers
 from .._programs.deprecated import renamed_arguments, warn_renamed
+from .._programs.modules import AbstractModule
 from .._programs.precision import AGREEING, as_float, look, positive
 from .._programs.reprs import by_fields
 from .._programs.trees import once
@@ -91,7 +91,7 @@ class CamWarning(NamedTuple):
         return self.message
 
 
-class Cam(eqx.Module):
+class Cam(AbstractModule):
     """A disc cam that turns counter-clockwise about the origin, and its follower.
 
     **Arguments:**

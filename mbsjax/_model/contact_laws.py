@@ -2,16 +2,16 @@
 
 import abc
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._programs.custom_types import Number
+from .._programs.modules import AbstractModule
 from .._programs.precision import as_float, number, positive
 from .._programs.reprs import by_fields
 
 
-class AbstractContactLaw(eqx.Module):
+class AbstractContactLaw(AbstractModule):
     """A compliant contact."""
 
     @abc.abstractmethod

@@ -7,11 +7,12 @@ from equinox import AbstractVar
 from jaxtyping import Array, Float
 
 from .._programs.custom_types import Number
+from .._programs.modules import AbstractModule
 from .._programs.precision import number, positive, value
 from .._programs.reprs import by_fields
 
 
-class AbstractFriction(eqx.Module):
+class AbstractFriction(AbstractModule):
     """Dry friction. The force that resists sliding at a speed w is `coefficient(w) N + viscous w`, where N is the
     normal load; what sticks is held by up to `static N`.
 

@@ -1,7 +1,7 @@
 """Gauges: scalars measured between bodies. They can be read, driven in time, or held at a value."""
 
 import abc
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 
 from .._numerics.groups import SE2, AbstractPose
 from .._programs.custom_types import Given, Number, Numbers
+from .._programs.modules import AbstractModule
 from .._programs.precision import as_float, number, positive
 from .._programs.reprs import by_fields
 from ..frames import unit
@@ -17,7 +18,7 @@ from .joint.joint import check_name
 from .points import Find, PointName, found, named
 
 
-class AbstractGauge(eqx.Module):
+class AbstractGauge(AbstractModule):
     """A scalar that depends on the poses of a few bodies.
 
     With a `value` it is a constraint of the mechanism: one equation, no coordinates. Without, it
@@ -37,6 +38,11 @@ class AbstractGauge(eqx.Module):
     @abc.abstractmethod
     def residual(self, target: Float[Array, ""], *poses: AbstractPose) -> Float[Array, ""]:
         """Zero if and only if the scalar has the value `target`."""
+
+    @property
+    def kind(self) -> str:
+        """What it is called in tables: `"distance"`; one of the user's own is a gauge."""
+        return "gauge"
 
     def located(self, find: Find) -> "AbstractGauge":
         """The gauge with coordinates where it has names of points."""
@@ -58,6 +64,7 @@ class Distance(AbstractGauge):
         3.5
     """
 
+    kind: ClassVar[str] = "distance"
     name: str = eqx.field(static=True)
     bodies: tuple[str, ...] = eqx.field(static=True)
     point_a: Given[Float[Array, " dim"]]  # until it belongs to a mechanism, the name of a point too
@@ -116,6 +123,7 @@ class Offset(AbstractGauge):
         ('ground', 'coupler', 'ground')
     """
 
+    kind: ClassVar[str] = "offset"
     name: str = eqx.field(static=True)
     bodies: tuple[str, ...] = eqx.field(static=True)
     point_a: Given[Float[Array, " dim"]]  # until it belongs to a mechanism, the name of a point too
@@ -172,6 +180,7 @@ class Angle(AbstractGauge):
         ('ground', 'coupler')
     """
 
+    kind: ClassVar[str] = "angle"
     name: str = eqx.field(static=True)
     bodies: tuple[str, ...] = eqx.field(static=True)
     value: Float[Array, ""] | None

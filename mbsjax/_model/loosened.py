@@ -77,6 +77,10 @@ def _seat(joint: Joint) -> str:
 def _parted(joint: Joint, play: Play) -> tuple[list[Joint], list[Clearance]]:
     """A joint and its play, each a joint; and the contacts that hold the play."""
     _check(joint, play)
+    if type(joint.pair) not in _KINDS:
+        raise ValueError(
+            f"joint {joint.name!r} is of a kind of the user's own: nobody knows how it moves within its play"
+        )
     kind, free = _KINDS[type(joint.pair)]
     D, E = joint.pair.displacement(play)
     whole = joint.body_a, joint.body_b, joint.frame_a, joint.frame_b

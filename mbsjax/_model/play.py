@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._programs.custom_types import Given, Number, Numbers
+from .._programs.modules import AbstractModule
 from .._programs.precision import as_float, number, positive, value
 from .._programs.reprs import by_fields
 from .contact_laws import AbstractContactLaw
@@ -17,7 +18,7 @@ from .friction import Coulomb, contact_friction
 RULES = ("loaded", "worst", "random")
 
 
-class Play(eqx.Module):
+class Play(AbstractModule):
     """The play of a joint, an argument of [`mbsjax.Revolute`][], [`mbsjax.Prismatic`][], [`mbsjax.PinSlot`][],
     [`mbsjax.Spherical`][] and [`mbsjax.Gear`][]; `play=0.02` is short for `play=Play(0.02)`.
 

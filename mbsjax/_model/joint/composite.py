@@ -1,7 +1,7 @@
 """Haug's composite joints (9.4.28-34): chains of pairs through links without mass."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -25,6 +25,7 @@ _ACROSS = np.array([[0.0, 0, 1, 0], [0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
 class CompositePair(AbstractPair):
     """phi_1 X_1 phi_2 X_2 ... phi_n: pairs in a row, with fixed frames between them."""
 
+    kind: ClassVar[str] = "composite"
     pairs: tuple[AbstractPair, ...]
     links: tuple[Float[Array, "4 4"], ...]
 

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from ... import frames
 from ..._numerics.groups import SE2
 from ..._programs.custom_types import Given, Matrix4, Number, Numbers
+from ..._programs.modules import AbstractModule
 from ..._programs.precision import as_float, number
 from ..._programs.reprs import by_fields
 from ..._programs.trees import once
@@ -25,7 +26,7 @@ from .joint import check_name
 HOLDS = ("keep", "push", "press")
 
 
-class Contact(eqx.Module):
+class Contact(AbstractModule):
     """A joint between a profile of one body and a profile of another (thesis 2.4).
 
     Its coordinates are q1 and q2, the places on the two profiles (number of the element and local coordinate), and

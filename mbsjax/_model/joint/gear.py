@@ -17,6 +17,7 @@ from .joint import Frame, Joint
 
 
 class GearPair(AbstractPlanarPair):
+    kind: ClassVar[str] = "gear"
     ratio: Float[Array, ""]
 
     coordinates: ClassVar[tuple[str, ...]] = ("roll", "distance")
@@ -36,6 +37,7 @@ class GearPair(AbstractPlanarPair):
 
 
 class RollingPair(AbstractPlanarPair):
+    kind: ClassVar[str] = "rolling"
     radius_a: Float[Array, ""]
     radius_b: Float[Array, ""]
 
@@ -48,6 +50,7 @@ class RollingPair(AbstractPlanarPair):
 
 
 class RackPair(AbstractPlanarPair):
+    kind: ClassVar[str] = "rack"
     radius: Float[Array, ""]
 
     coordinates: ClassVar[tuple[str, ...]] = ("travel",)

@@ -10,6 +10,7 @@ from jaxtyping import Array, Float
 from ... import frames
 from ..._numerics.groups import SE2, SE3, AbstractPose
 from ..._programs.custom_types import Given, Matrix4, Number, Numbers
+from ..._programs.modules import AbstractModule
 from ..._programs.precision import as_float, numpy_of, visible
 from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
@@ -22,7 +23,7 @@ from .base import AbstractPair, AbstractPlanarPair, Pose
 Frame = Given[Numbers | PlanarFrame | PointName | str | None]
 
 
-class Joint(eqx.Module):
+class Joint(AbstractModule):
     """A pair between frame k- on `body_a` and frame k+ on `body_b`.
 
     Made by [`mbsjax.Revolute`][] and its siblings. Every number in it is a leaf.

@@ -12,6 +12,7 @@ from .joint import Frame, Joint
 
 
 class ScrewPair(AbstractFlatPair):
+    kind: ClassVar[str] = "screw"
     lead: Float[Array, ""]
 
     coordinates: ClassVar[tuple[str, ...]] = ("travel",)
@@ -22,6 +23,7 @@ class ScrewPair(AbstractFlatPair):
 
 
 class CylindricalPair(AbstractFlatPair):
+    kind: ClassVar[str] = "cylindrical"
     coordinates: ClassVar[tuple[str, ...]] = ("angle", "travel")
     lengths: ClassVar[tuple[bool, ...]] = (False, True)
 

@@ -4,12 +4,12 @@ import abc
 from collections.abc import Callable
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from equinox import AbstractVar
 from jaxtyping import Array, Float
 
+from ..._programs.modules import AbstractModule
 from ..._programs.precision import as_float
 from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
@@ -45,12 +45,17 @@ class Place(NamedTuple):
     __repr__ = by_fields
 
 
-class AbstractElement(eqx.Module):
+class AbstractElement(AbstractModule):
     """A piece of a boundary. Called with a local coordinate from 0 to 1, it gives a [`mbsjax.Place`][]."""
 
     @abc.abstractmethod
     def __call__(self, s: Float[Array, ""] | float) -> Place:
         """The place with the local coordinate `s`."""
+
+    @property
+    def kind(self) -> str:
+        """What it is called in logs and tables: `"line"`, `"arc"`; one of the user's own is a curve."""
+        return "curve"
 
     __repr__ = by_fields
 

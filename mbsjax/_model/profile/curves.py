@@ -1,7 +1,7 @@
 """The smooth elements: polynomials in polar form, any curve given by a function, and splines."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -33,6 +33,7 @@ class Polynomial(AbstractCurve):
         4.141593
     """
 
+    kind: ClassVar[str] = "polynomial"
     coefficients: Float[Array, " n"]
     start: Float[Array, ""]
     end: Float[Array, ""]
@@ -90,6 +91,7 @@ class Curve(AbstractCurve):
         2.0
     """
 
+    kind: ClassVar[str] = "curve"
     function: Callable
     samples: int = eqx.field(static=True)
 
@@ -116,6 +118,7 @@ class Spline(AbstractCurve):
         [0.0, 1.0]
     """
 
+    kind: ClassVar[str] = "spline"
     control: Float[Array, "n 2"]
     closed: bool = eqx.field(static=True)
 

@@ -1,6 +1,6 @@
 """The elements of constant curvature: point, line, arc and circle."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -31,6 +31,7 @@ class Point(AbstractPlain):
         [0.0, -1.0]
     """
 
+    kind: ClassVar[str] = "point"
     position: Float[Array, "2"]
     start: Float[Array, ""]
     turn: Float[Array, ""]
@@ -58,6 +59,7 @@ class Line(AbstractPlain):
         [0.5, 0.0]
     """
 
+    kind: ClassVar[str] = "line"
     start: Float[Array, "2"]
     end: Float[Array, "2"]
 
@@ -91,6 +93,7 @@ class Arc(AbstractPlain):
         ([0.0, 2.0], [0.0, 1.0])
     """
 
+    kind: ClassVar[str] = "arc"
     center: Float[Array, "2"]
     radius: Float[Array, ""]
     start: Float[Array, ""]
@@ -168,6 +171,7 @@ class Circle(AbstractPlain):
         [0.0, 2.0]
     """
 
+    kind: ClassVar[str] = "circle"
     center: Float[Array, "2"]
     radius: Float[Array, ""]
     start: Float[Array, ""]

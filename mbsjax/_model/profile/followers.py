@@ -7,7 +7,7 @@ v = o' - z x o, a dash for the derivative with respect to theta: clockwise round
 
 import abc
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._programs.modules import AbstractModule
 from ..._programs.precision import number, positive, value
 from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame, at
@@ -37,7 +38,7 @@ class Course(NamedTuple):
         return self.do - left(self.o)
 
 
-class AbstractTip(eqx.Module):
+class AbstractTip(AbstractModule):
     """What touches the cam."""
 
     @abc.abstractmethod
@@ -145,7 +146,7 @@ class FlatFace(AbstractTip):
         return Line(position - half, position + half)
 
 
-class AbstractFollower(eqx.Module):
+class AbstractFollower(AbstractModule):
     """How the tip moves: a coordinate of the follower, its value at lift 0 and the lift together, decides."""
 
     tip: eqx.AbstractVar[AbstractTip]
@@ -314,6 +315,7 @@ class CamCurve(AbstractCurve):
         ([0.0, 10.0], [12.0, 0.0])
     """
 
+    kind: ClassVar[str] = "camcurve"
     follower: AbstractFollower
     y: Float[Array, ""]
     theta: Float[Array, ""]

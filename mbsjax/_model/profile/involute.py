@@ -1,6 +1,6 @@
 """Involute spur gears."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -36,6 +36,7 @@ class Involute(AbstractCurve):
         (0.5, 5.0)
     """
 
+    kind: ClassVar[str] = "involute"
     radius: Float[Array, ""]
     angle: Float[Array, ""]
     start: Float[Array, ""]

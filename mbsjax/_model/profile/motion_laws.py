@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..._programs.custom_types import Numbers
+from ..._programs.modules import AbstractModule
 from ..._programs.precision import AGREEING, ROUNDING, as_float, look, number, positive
 from ..._programs.reprs import by_fields
 from ..._programs.trees import once
@@ -116,7 +117,7 @@ LAWS: dict[str, Callable] = {
 }
 
 
-class Law(eqx.Module):
+class Law(AbstractModule):
     """A motion law that is a plain function, without numbers of its own."""
 
     function: Callable = eqx.field(static=True)
@@ -138,7 +139,7 @@ def as_law(given: Any) -> Any:
     return given if isinstance(given, eqx.Module) else Law(given)
 
 
-class Segment(eqx.Module):
+class Segment(AbstractModule):
     """A part of a [`mbsjax.Program`][]. Made by [`mbsjax.Rise`][], [`mbsjax.Fall`][] and [`mbsjax.Dwell`][].
 
     !!! Example
@@ -214,7 +215,7 @@ class SVAJ(NamedTuple):
     __repr__ = by_fields
 
 
-class Program(eqx.Module):
+class Program(AbstractModule):
     """What the follower does during one turn of the cam, from cam angle 0 and lift 0 on.
 
     **Arguments:**
