@@ -6,18 +6,18 @@ its coordinates in A (thesis 2.2.3-1). A twist is `(omega, v)`, a wrench
 functions broadcast over leading axes.
 """
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from ._programs.custom_types import Matrix4, Numbers, Twist, Vector3
-from ._programs.precision import as_float, is_concrete
+from ._programs.modules import AbstractModule
+from ._programs.precision import as_float, value
 from ._programs.reprs import by_fields
 from ._programs.trees import once
 
 
-class PlanarFrame(eqx.Module):
+class PlanarFrame(AbstractModule):
     """A frame in the plane: origin `(x, y)`, x axis turned by `angle`.
 
     Mechanisms whose frames are all planar are solved with three equations a loop.
@@ -345,5 +345,5 @@ def unit(v: Float[Array, "*batch n"], what: str = "a direction") -> Float[Array,
 
 def check_length(v: Float[Array, "*batch n"], what: str) -> None:
     """Raises where a direction has none, if that is known."""
-    if is_concrete(v) and not np.all(np.any(np.asarray(v) != 0, -1)):
+    if np.any(np.all(value(v) == 0, -1)):
         raise ValueError(f"{what} must not have zero length")

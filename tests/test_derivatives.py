@@ -1,5 +1,6 @@
 """Forward = reverse = central differences, for positions, velocities, accelerations; jit = eager; vmap = one by one."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -184,3 +185,42 @@ def test_lanes_may_lock_while_others_run_on():
         assert np.isnan(row[t > stop]).all()
     slope = jax.jit(jax.grad(lambda r: read(r)[1]))(1.9)
     assert float(slope) == pytest.approx(0.5 / np.sqrt(1 - 0.95**2), rel=5e-5)
+
+
+def bead_on_an_arm():
+    """Two bodies; with the bead's speed given, that of the arm follows from their inertia."""
+    arm = mbs.Body("arm", mass=2.0, center=(0.4, 0.1), inertia=0.3)
+    bead = mbs.Body("bead", mass=1.0, center=(0.1, 0.3), inertia=0.2)
+    joints = [mbs.Revolute("A", "ground", "arm"), mbs.Prismatic("B", "arm", "bead", (0.5, 0.2), start=0.7)]
+    return mbs.Mechanism([arm, bead], joints, gravity=(0.0, -9.81))
+
+
+@pytest.mark.parametrize("name", ["mass", "center", "inertia"])
+def test_what_is_looked_at_does_not_hinder_the_derivative_in_one_array_alone(name):
+    """One array of a body is traced, all else is known: what a state raises and warns of is looked at, whether it
+    depends on that or not. The speed of least energy of the arm of a bead, against differences."""
+    mech, way = bead_on_an_arm(), 1e-3
+    moved = lambda x: eqx.tree_at(lambda m: [getattr(b, name) for b in m.bodies], mech, [
+        getattr(b, name) + x * k for k, b in enumerate(mech.bodies, 1)])  # fmt: skip
+    speed = lambda x: mbs.state(moved(x), velocities={"B": 1.3}).v[0]
+    found = jax.jvp(speed, (0.0,), (1.0,))[1]
+    y = [float(speed(way * k)) for k in (-2, -1, 1, 2)]
+    np.testing.assert_allclose(found, (y[0] - 8 * y[1] + 8 * y[2] - y[3]) / (12 * way), atol=1e-9)
+    assert abs(found) > 0.1
+
+
+def test_what_fails_is_told_under_derivatives_too():
+    """In the sentences of a plain call, where values can be seen; where they cannot, by an error at run time."""
+    bob = mbs.Body("bob", mass=1.0)
+
+    def held(length):
+        far = mbs.Distance("far", "ground", "bob", (0.0, 0.0), (1.0, 0.0), value=length)
+        return mbs.state(mbs.Mechanism([bob], [mbs.Revolute("O", "ground", "bob")], [far])).q[0]
+
+    with pytest.raises(ValueError, match="cannot be assembled with these dimensions.*gauge 'far' stays open by"):
+        jax.jvp(held, (3.0,), (1.0,))
+    with pytest.raises(Exception, match="could not be closed"):
+        jax.jit(held)(3.0).block_until_ready()
+    negative = lambda m: mbs.Body("bob", mass=m).mass
+    with pytest.raises(ValueError, match="mass of body 'bob' must not be negative, got -2"):
+        jax.jvp(negative, (-2.0,), (1.0,))

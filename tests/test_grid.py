@@ -23,25 +23,26 @@ from tests.kinds import KINDS, Kind
 TS = jnp.array([0.1, 0.3])
 H = 4e-3
 VARIANTS = 1.0 + H * jnp.arange(-2, 3)
-SIZES = {"max_steps": 64, "max_events": 6, "throw": False}
+SIZES = {"max_steps": 64, "max_events": 6}
 
 
 class Analysis(NamedTuple):
-    """What it makes of a kind of mechanism and its number, and one number that it tells."""
+    """What it makes of a kind of mechanism and its number, raising where that fails or not, and one number that it
+    tells."""
 
-    run: Callable[[Kind, Any], Any]
+    run: Callable[[Kind, Any, bool], Any]
     number: Callable[[Kind, Any], Any]
 
 
-def simulate(kind: Kind, p: Any) -> mbs.Solution:
+def simulate(kind: Kind, p: Any, throw: bool) -> mbs.Solution:
     mech = kind.mech(p)
-    begin = mbs.state(mech, kind.positions, kind.velocities, drive=kind.moves, estimate=kind.estimate, throw=False)
-    return mbs.simulate(mech, begin, TS[-1], ts=TS, drive=kind.moves, triggers=kind.triggers(p), **SIZES)
+    begin = mbs.state(mech, kind.positions, kind.velocities, drive=kind.moves, estimate=kind.estimate, throw=throw)
+    return mbs.simulate(mech, begin, TS[-1], ts=TS, drive=kind.moves, triggers=kind.triggers(p), throw=throw, **SIZES)
 
 
-def begin(kind: Kind, p: Any) -> mbs.State:
+def begin(kind: Kind, p: Any, throw: bool) -> mbs.State:
     mech, first = kind.mech(p), held(kind)
-    return mbs.state(mech, {first: 0.5}, {first: 2.0}, estimate=kind.estimate, throw=False)
+    return mbs.state(mech, {first: 0.5}, {first: 2.0}, estimate=kind.estimate, throw=throw)
 
 
 def held(kind: Kind) -> str:
@@ -50,28 +51,28 @@ def held(kind: Kind) -> str:
 
 
 def driven(analysis: Callable, **options: Any) -> Callable:
-    return lambda kind, p: analysis(kind.mech(p), kind.drive, TS, estimate=kind.estimate, throw=False, **options)
+    return lambda kind, p, throw: analysis(kind.mech(p), kind.drive, TS, estimate=kind.estimate, throw=throw, **options)
 
 
-def small_motions(kind: Kind, p: Any) -> mbs.Linearization:
+def small_motions(kind: Kind, p: Any, throw: bool) -> mbs.Linearization:
     mech = kind.mech(p)
-    return mbs.linearize(mech, mbs.equilibrium(mech, kind.estimate, throw=False).state)
+    return mbs.linearize(mech, mbs.equilibrium(mech, kind.estimate, throw=throw).state)
 
 
 @functools.cache
 def studied(name: str, what: Callable) -> Any:
-    model = lambda p: ANALYSES["kinematics"].run(KINDS[name], p["p"])
+    model = lambda p: ANALYSES["kinematics"].run(KINDS[name], p["p"], False)
     told = lambda motion: motion[KINDS[name].names[0]].q[-1]
     if what is mbs.Study:
         return mbs.Study(model, {"p": 1.0}, {"p": 0.1}, {"end": told})
     return mbs.Task(model, {"p": 1.0}, {"p": (0.5, 1.5)}, {"end": mbs.Match(told, 1.0)})
 
 
-def of_study(kind: Kind, p: Any) -> Any:
+def of_study(kind: Kind, p: Any, throw: bool) -> Any:
     return studied(named(kind), mbs.Study)(jnp.reshape(p, 1)).values[0]
 
 
-def of_task(kind: Kind, p: Any) -> Any:
+def of_task(kind: Kind, p: Any, throw: bool) -> Any:
     return studied(named(kind), mbs.Task)(jnp.reshape(p, 1)).y[0]
 
 
@@ -99,17 +100,17 @@ ANALYSES = {
     "simulate": Analysis(simulate, last),
     "state": Analysis(begin, lambda kind, state: jnp.sum(state.q) + jnp.sum(state.v)),
     "assemble": Analysis(
-        lambda kind, p: mbs.assemble(kind.mech(p), kind.estimate, fixed={held(kind): 0.5}, throw=False),
+        lambda kind, p, throw: mbs.assemble(kind.mech(p), kind.estimate, fixed={held(kind): 0.5}, throw=throw),
         lambda kind, found: found[kind.names[0]],
     ),
     "equilibrium": Analysis(
-        lambda kind, p: mbs.equilibrium(kind.mech(p), kind.estimate, drive=kind.moves, throw=False),
+        lambda kind, p, throw: mbs.equilibrium(kind.mech(p), kind.estimate, drive=kind.moves, throw=throw),
         lambda kind, found: found[kind.names[0]],
     ),
     "inverse_dynamics": Analysis(
         driven(mbs.inverse_dynamics, max_events=4), lambda kind, efforts: jnp.sum(efforts.drive[-1])
     ),
-    "linearize": Analysis(small_motions, lambda kind, found: jnp.sum(found.A)),
+    "linearize": Analysis(small_motions, lambda kind, found: jnp.trace(found.A @ found.A)),
     "study": Analysis(of_study, plain),
     "task": Analysis(of_task, plain),
 }
@@ -129,7 +130,7 @@ SHORT = {
     "assemble": {"loop": ALL, "spatial": FEW},
     "equilibrium": {"forces": ALL},
     "inverse_dynamics": {"loop": ALL, "forces": ("by name",), "cam": ("by name",)},
-    "linearize": {"tree": ALL, "friction": ("eager",)},
+    "linearize": {"tree": ("eager", "vmap", "jvp"), "friction": ("eager",)},
     "study": {"loop": ALL},
     "task": {"loop": ALL},
 }
@@ -150,7 +151,7 @@ def table() -> list[str]:
     for analysis in ANALYSES:
         told = dict.fromkeys(USES, "yes") | ({} if analysis in READ else {"by name": "-"})
         if analysis == "linearize":
-            told |= dict.fromkeys(("vmap", "jvp", "grad"), "refused")
+            told |= {"vmap": "refused", "grad": "yes, one by one"}
         lines.append(f"| `{analysis}` | {' | '.join(told.values())} |")
     return lines
 
@@ -163,21 +164,24 @@ def test_documentation_has_the_grid():
 
 @functools.cache
 def batched(analysis: str, kind: str) -> Any:
-    return jax.jit(jax.vmap(lambda p: ANALYSES[analysis].run(KINDS[kind], p)))(VARIANTS)
+    return jax.jit(jax.vmap(lambda p: ANALYSES[analysis].run(KINDS[kind], p, False)))(VARIANTS)
 
 
 @functools.cache
 def single(analysis: str, kind: str) -> Any:
-    return ANALYSES[analysis].run(KINDS[kind], jnp.asarray(1.0))
+    return ANALYSES[analysis].run(KINDS[kind], jnp.asarray(1.0), True)
 
 
-def number(analysis: str, kind: str, p: Any) -> Any:
-    return ANALYSES[analysis].number(KINDS[kind], ANALYSES[analysis].run(KINDS[kind], p))
+def number(analysis: str, kind: str, throw: bool, p: Any) -> Any:
+    return ANALYSES[analysis].number(KINDS[kind], ANALYSES[analysis].run(KINDS[kind], p, throw))
 
 
 def slope(analysis: str, kind: str) -> Any:
     """By differences of fourth order between the variants."""
-    y = jax.vmap(lambda run: ANALYSES[analysis].number(KINDS[kind], run))(batched(analysis, kind))
+    if analysis == "linearize":  # which has no batches
+        y = [number(analysis, kind, True, p) for p in VARIANTS]
+    else:
+        y = jax.vmap(lambda run: ANALYSES[analysis].number(KINDS[kind], run))(batched(analysis, kind))
     return (y[0] - 8 * y[1] + 8 * y[3] - y[4]) / (12 * H)
 
 
@@ -239,18 +243,14 @@ def close(found: Any, expected: Any, tol: float) -> None:
 
 @pytest.mark.parametrize(("analysis", "kind", "use"), list(cells()))
 def test_cell(analysis, kind, use):
-    value = functools.partial(number, analysis, kind)
+    value = functools.partial(number, analysis, kind)  # of whether to raise, and of what it depends on
     if analysis in ("study", "task"):
         studied(kind, {"study": mbs.Study, "task": mbs.Task}[analysis])  # before anything is traced
-    if analysis == "linearize" and use != "eager":
-        run = {
-            "vmap": jax.vmap(value),
-            "jvp": lambda p: jax.jvp(value, (p[0],), (p[0],)),
-            "grad": jax.vmap(jax.grad(value)),
-        }
-        with pytest.raises(ValueError, match="`linearize` looks at values.*cannot be called under jit, vmap or grad"):
-            run[use](VARIANTS)
-    elif analysis == "linearize":
+    if analysis == "linearize" and use == "vmap":
+        for refused in (jax.vmap, jax.jit, lambda f: jax.vmap(jax.grad(f))):
+            with pytest.raises(ValueError, match="`linearize` looks at values.*cannot be called under jit or vmap"):
+                refused(functools.partial(value, True))(VARIANTS[:1] if refused is not jax.jit else 1.0)
+    elif analysis == "linearize" and use == "eager":
         found = single(analysis, kind)
         characteristic = functools.reduce(np.polymul, [[1.0, *x] for x in SMALL_MOTIONS[kind]()])
         np.testing.assert_allclose(np.poly(found.A), characteristic, rtol=1e-8, atol=1e-8)
@@ -261,10 +261,13 @@ def test_cell(analysis, kind, use):
         mine, alone = (ANALYSES[analysis].number(KINDS[kind], x) for x in (lane, single(analysis, kind)))
         np.testing.assert_allclose(mine, alone, atol=1e-12)
     elif use == "jvp":
-        found = jax.jvp(value, (1.0,), (1.0,))[1]
+        found = jax.jvp(functools.partial(value, True), (1.0,), (1.0,))[1]  # as users write it
         np.testing.assert_allclose(found, slope(analysis, kind), rtol=1e-6, atol=1e-6)
     elif use == "grad":
-        found = jax.jit(jax.vmap(jax.grad(value)))(VARIANTS[1:3])[1]
+        if analysis == "linearize":
+            found = jax.grad(functools.partial(value, True))(1.0)
+        else:
+            found = jax.jit(jax.vmap(jax.grad(functools.partial(value, False))))(VARIANTS[1:3])[1]
         np.testing.assert_allclose(found, slope(analysis, kind), rtol=1e-6, atol=1e-6)
     else:
         run, read = batched(analysis, kind), functools.partial(READ[analysis], kind=KINDS[kind])

@@ -9,14 +9,14 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._events.results import RESULTS
-from .._kinematics.assembly import explain
+from .._kinematics.assembly import check_closed
 from .._kinematics.drive import problem as make_problem
 from .._kinematics.loop_closure import close_loops, guess, with_closed_contacts
 from .._kinematics.track import AbstractPosition
 from .._model.mechanism import Mechanism
 from .._programs.batch import lane_by_lane, single
 from .._programs.custom_types import ByName, Laws, Number
-from .._programs.precision import TINY, as_float, is_concrete
+from .._programs.precision import TINY, as_float, value, visible
 from .._programs.reprs import brief
 from .._programs.trees import frozen, once
 from .applied import ForceTrack, driver_names, effort_of, force_of, gauge_efforts, sided
@@ -182,20 +182,24 @@ def equilibrium(
     assembling = with_closed_contacts(mech, problem)
     begin = guess(mech, problem, estimate)
     q, _, closed, *_ = close_loops(assembling, begin, 200, t)
-    looking = throw and is_concrete(problem, q)
-    if looking and not bool(closed):
-        raise ValueError(explain(mech, assembling, q, float(t), fixed))
-    if looking:
-        begin.warn(mech, q)
+    if throw:
+        check_closed(mech, assembling, begin, q, closed, t, fixed)
     plant = make_plant(mech, problem)
     flags = tuple(c.active for c in mech.contacts)
-    if looking and drive and not bool(_steady(plant, flags, q, t)):
+    if throw and drive and value(_steady(plant, flags, q, t)) == 0:
         raise Unsteady("there is no steady state: a driver moves a loop or a gauge, and with it what is not driven")
     rest = Equilibrium(mech, plant, *_settle(plant, flags, q, t, closed, max_steps, bool(drive)))  # pyright: ignore
-    if looking and bool(rest.result != RESULTS.successful):
-        raise RuntimeError(f"{RESULTS[rest.result]} The largest force left is {float(rest.residual):.3g}.")
-    if throw and not looking:
-        rest = eqx.tree_at(lambda r: r.q, rest, rest.result.error_if(rest.q, rest.result != RESULTS.successful))
+    return _checked(rest) if throw else rest
+
+
+def _checked(rest: Equilibrium) -> Equilibrium:
+    """Raises where no position of rest was found: at once, or, where nobody can look, once its numbers are known."""
+    if (seen := visible(rest.result, rest.residual)) is None:
+        q = rest.result.error_if(rest.q, rest.result != RESULTS.successful)
+        return eqx.tree_at(lambda r: r.q, rest, q)
+    result, residual = seen
+    if bool(result != RESULTS.successful):
+        raise RuntimeError(f"{RESULTS[result]} The largest force left is {float(residual):.3g}.")
     return rest
 
 

@@ -1,6 +1,7 @@
 """Linear equations of small motions about a state."""
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,7 +13,7 @@ from .._kinematics.drive import problem as make_problem
 from .._model.mechanism import Mechanism
 from .._programs.batch import single
 from .._programs.custom_types import Laws
-from .._programs.precision import is_concrete
+from .._programs.precision import visible
 from .._programs.reprs import by_fields
 from .._programs.trees import once
 from .build import plant as make_plant
@@ -20,6 +21,9 @@ from .equilibrium import Equilibrium
 from .mode import Mode
 from .plant import Plant
 from .state import State, active_contacts, check_size, first_mode
+
+
+_INDEPENDENT = 1e-9  # of the largest singular value: equations whose is smaller follow from the others
 
 
 class Linearization(eqx.Module):
@@ -40,9 +44,12 @@ class Linearization(eqx.Module):
         return jnp.linalg.eigvals(self.A)
 
     @property
-    def frequencies(self) -> np.ndarray:
-        w = np.imag(self.eigenvalues)
-        return np.sort(w[w > 1e-9 * np.abs(w).max(initial=0.0)])
+    def frequencies(self) -> Float[Array, " f"]:
+        if (seen := visible(w := jnp.imag(self.eigenvalues))) is None:
+            raise ValueError("how many natural frequencies there are depends on values: read them outside jit and vmap")
+        values = np.asarray(seen[0])
+        order = np.argsort(values)
+        return w[order[values[order] > 1e-9 * np.abs(values).max(initial=0.0)]]
 
     __repr__ = by_fields
 
@@ -54,7 +61,8 @@ def linearize(
     about an [`mbsjax.Equilibrium`][], with the contacts that are closed there, and all that is fixed or driven. Without
     friction, which has no small motions at rest. All that is left to move must have mass. Joints with
     play are held where they lie in it; for the motions within it, take [`mbsjax.loosened`][]`(mech)`. It looks
-    at values: not under `jit`, `vmap` or `grad`.
+    at values, to count the degrees of freedom that are left: not under `jit` or `vmap`. It can be differentiated, and
+    so can its eigenvalues and frequencies, where none of them occurs twice.
 
     !!! Example
 
@@ -78,20 +86,26 @@ def linearize(
         check_size(mech, state0, "where joints have play, give mbsjax.loosened(mech), or a state of its equilibrium")
         plant = make_plant(mech, make_problem(mech, dict(drive or {})))
     plant = dataclasses.replace(plant, friction=None)
-    if not is_concrete(plant, state0):
+    if (seen := visible(mech, plant, state0, active)) is None:
         raise ValueError(
             "`linearize` looks at values, to count the degrees of freedom that are left: it cannot be called under "
-            "jit, vmap or grad"
+            "jit or vmap"
         )
+    mode, Z = _small_motions(*seen)
+    return Linearization(*_linear(plant, jnp.asarray(Z), state0, mode))
+
+
+def _small_motions(mech: Mechanism, plant: Plant, state0: State, active: Any) -> tuple[Mode, np.ndarray]:
+    """The contacts that are held, and the directions that they and all other constraints leave."""
     mode = first_mode(plant, tuple(map(bool, active)), state0.q)
     C, M = map(np.asarray, _rows(plant, state0.q, state0.t, mode))
     _, s, V = np.linalg.svd(C, full_matrices=True)
-    Z = V[int(np.sum(s > 1e-9 * max(s.max(initial=0.0), 1e-300))) :].T
+    Z = V[int(np.sum(s > _INDEPENDENT * max(s.max(initial=0.0), 1e-300))) :].T
     w = np.linalg.eigvalsh(Z.T @ M @ Z)
     if (w <= 1e-14 * w.max(initial=0.0)).any():
         light = [repr(body.name) for body in mech.bodies if not float(body.mass) > 0]
         raise ValueError(f"something is left to move that has no mass: give mass to {', '.join(light) or 'all bodies'}")
-    return Linearization(*_linear(plant, jnp.asarray(Z), state0, mode))
+    return mode, Z
 
 
 @once
@@ -109,6 +123,10 @@ def _linear(plant: Plant, Z: Array, state0: State, mode: Mode) -> tuple[Array, A
     if mode.signs.shape[0]:
         frame = plant.frame(state0.q, t, mode)
         mode = mode.sided(plant.switches(t, frame.q, state0.v, frame))
+    # The directions turn with the constraints where these are differentiated, and are measured by what they were.
+    ways, (C, _) = Z, _rows(plant, state0.q, t, mode)
+    if C.shape[0]:
+        Z = ways - jnp.linalg.pinv(C, rtol=_INDEPENDENT) @ (C @ ways)
 
     def accelerations(x: Array) -> Array:
         q = plant.problem.system.retract(state0.q, spread(Z @ x[:n]))
@@ -117,7 +135,7 @@ def _linear(plant: Plant, Z: Array, state0: State, mode: Mode) -> tuple[Array, A
         frame = plant.frame(q, t, mode)
         v = state0.v + spread(Z @ x[n:])
         now = plant.instant(t, q, plant.momentum(frame, v), mode)
-        return Z.T @ (now.a[plant.problem.unknown] / plant.columns)
+        return ways.T @ (now.a[plant.problem.unknown] / plant.columns)
 
     rows = jax.jacfwd(accelerations)(jnp.zeros(2 * n))
     top = jnp.concatenate([jnp.zeros((n, n)), jnp.eye(n)], 1)

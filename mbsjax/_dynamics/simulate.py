@@ -19,7 +19,7 @@ from .._model.loosened import loosened
 from .._model.mechanism import Mechanism
 from .._numerics.stepper import Chord
 from .._programs.custom_types import Laws, Number, Numbers
-from .._programs.precision import Threshold, as_float, is_concrete, numpy_of
+from .._programs.precision import Threshold, as_float, numpy_of, value, visible
 from .._programs.purpose import asked_for_values_only
 from .._programs.trees import frozen, lasting
 from .build import plant as make_plant
@@ -114,11 +114,11 @@ def simulate(
     options = _options(plant, solver, rtol, atol, max_steps, max_events, progress_meter, painleve)
     limits = _limits(rtol, atol, rest_speed, impacts)
     begin = start(plant, active_contacts(mech), state0, t1)
-    if looking := throw and is_concrete(plant, state0, ts, t1):
-        check_state(mech, plant, state0, begin)
+    if throw and (seen := visible(mech, plant, state0, begin)) is not None:
+        check_state(*seen)
     found: Any = _simulate(plant, state0.t, begin, ts, t1, limits, options)
     sol = Solution(mech, plant, ts, *found)  # pyright: ignore
-    return _checked(sol, looking) if looking or not throw else _thrown(sol)
+    return _checked(sol) if throw else sol
 
 
 def _laid_out(mech: Mechanism, drive: Any, triggers: Any, restitution: str) -> Plant:
@@ -139,10 +139,9 @@ def _output_times(ts: Any, t0: Array, t1: Array) -> Array:
     if ts is None:
         ts = numpy_of(t0, t1).linspace(t0, t1, 201)
     ts = output_times(ts)
-    if is_concrete(ts, t0, t1):
-        times = np.asarray(ts)
-        if not np.all(np.diff(times) > 0) or not (times[0] >= float(t0) and times[-1] <= float(t1)):
-            raise ValueError(f"the output times must increase, from {float(t0):.6g} to {float(t1):.6g}")
+    times, begin, end = value(ts), value(t0), value(t1)
+    if np.any(np.diff(times) <= 0) or times[0] < begin or times[-1] > end:
+        raise ValueError(f"the output times must increase, from {begin:.6g} to {end:.6g}")
     return ts
 
 
@@ -236,27 +235,27 @@ def _recorded(
     return run(plant, (t, begin.q, begin.p, begin.mode, begin.units), t1, limits, options, ts)
 
 
-def _checked(sol: Solution, looking: bool) -> Solution:
-    """Warns where a contact was lost, and raises where the simulation did not reach its end, if anybody can look."""
-    if not looking:
-        return sol
+def _checked(sol: Solution) -> Solution:
+    """Warns where a contact was lost, and raises where the simulation did not reach its end: at once, or, where nobody
+    can look, once its numbers are known."""
+    if (seen := visible(sol)) is None:
+        q = sol.result.error_if(sol.q, sol.result != RESULTS.successful)
+        return eqx.tree_at(lambda s: s.q, sol, q)
+    _look_at(*seen)
+    return sol
+
+
+def _look_at(sol: Solution) -> None:
     for event in sol.events.list(sol.mech, sol.triggers):
         if event.kind == "deleted":
             warnings.warn(
                 f"contact {event.contact!r} was deleted at t = {event.t:.9g}: one body ran off the end of the "
                 "other's profile, and nothing holds it from there on. Extend the profile, or let it end in a point "
                 "(`ends=True`)",
-                stacklevel=3,
+                stacklevel=4,
             )
     if bool(sol.result != RESULTS.successful):
         where = ""
         if bool(sol.result == RESULTS.painleve) and (paradox := sol.paradox) is not None:
             where = f" of {paradox[0]!r} (the determinant is {paradox[1]:.3g})"
         raise RuntimeError(f"At t = {float(sol.stopped_at):.9g}{where}: {RESULTS[sol.result]}")
-    return sol
-
-
-def _thrown(sol: Solution) -> Solution:
-    """Raises where the simulation did not reach its end, once its numbers are known."""
-    q = sol.result.error_if(sol.q, sol.result != RESULTS.successful)
-    return eqx.tree_at(lambda s: s.q, sol, q)

@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._events.places import Places
-from .._kinematics.assembly import explain
+from .._events.results import RESULTS
+from .._kinematics.assembly import check_closed
 from .._kinematics.drive import problem as make_problem
 from .._kinematics.loop_closure import Estimate, close_loops, guess, with_closed_contacts
 from .._kinematics.mode import Mode as DrivenMode
@@ -21,7 +22,7 @@ from .._model.profile.closest_pair import ClosestPair
 from .._numerics.groups import pick
 from .._numerics.linalg import saddle
 from .._programs.custom_types import ByName, Laws, Number
-from .._programs.precision import TINY, Threshold, as_float, is_concrete
+from .._programs.precision import TINY, Threshold, as_float, visible
 from .._programs.reprs import by_fields
 from .._programs.trees import frozen, once
 from .build import plant as make_plant
@@ -113,23 +114,28 @@ def state_of(
         q = mech.estimate({**_by_joint(mech, begin.q), **{name: fixed[name] for name in whole}})
         begin = Estimate(q, tuple(sorted(places)))
     q, _, closed, _, mode = close_loops(assembling, begin, 200, t)
-    looking = throw and is_concrete(assembling, q)
-    if looking and not bool(closed):
-        raise ValueError(explain(mech, assembling, q, float(t), single))
-    if looking:
-        begin.warn(mech, q)
+    if throw and not check_closed(mech, assembling, begin, q, closed, t, single):
+        q = RESULTS.not_assembled.error_if(q, ~closed)
     plant = make_plant(mech, make_problem(mech, drive))
     numbers = _numbers(velocities)
     if numbers is None or isinstance(numbers, dict):
         given = numbers or {}
         numbers = _without({name: jnp.zeros_like(x) for name, x in lying.items()}, given) | given
     v, off = _velocity(plant, mech, q, t, mode, numbers)
-    if looking and not float(off) < OFF():
-        raise ValueError(
-            f"the velocities {dict(velocities) if isinstance(velocities, Mapping) else 'given'} do not go together "
-            f"with the constraints: they miss them by {float(off):.3g}"
-        )
-    return State(q, v, t)
+    return State(q, _possible(v, off, numbers) if throw else v, t)
+
+
+def _possible(v: Array, off: Array, given: Any) -> Array:
+    """Velocities that miss the constraints by no more than rounding: raises where they do, at once, or, where nobody
+    can look, once the numbers are known."""
+    told = "do not go together with the constraints: they miss them by"
+    if (seen := visible(off, given)) is None:
+        return eqx.error_if(v, ~(off < OFF()), f"the velocities of a state {told} more than {OFF():.0e}")
+    off, given = seen
+    if not float(off) < OFF():
+        asked = {name: x.tolist() for name, x in given.items()} if isinstance(given, dict) else "given"
+        raise ValueError(f"the velocities {asked} {told} {float(off):.3g}")
+    return v
 
 
 def _in_play(mech: Mechanism, drive: Mapping[str, Any]) -> dict[str, Array]:

@@ -9,11 +9,12 @@ from jaxtyping import Array, Float
 
 from .._model.force.base import Moment
 from .._model.joint.joint import check_name
+from .._programs.modules import AbstractModule
 from .._programs.reprs import by_fields
 from .._programs.trees import as_function
 
 
-class Trigger(eqx.Module):
+class Trigger(AbstractModule):
     """An event where a function of the mechanism's state passes zero.
 
     **Arguments:**

@@ -12,7 +12,7 @@ from .._kinematics.drive import Hold, Uniform
 from .._model.body import Body
 from .._model.force.load import Load
 from .._model.force.spring import Actuator, Spring
-from .._model.friction import AbstractFriction, DryTorque
+from .._model.friction import AbstractFriction, Coulomb, DryTorque, JointFriction
 from .._model.gauge import AbstractGauge, Angle, Distance, Offset
 from .._model.joint.clearance import Clearance
 from .._model.joint.composite import CompositePair
@@ -144,10 +144,10 @@ _PAIRS = {"pinslot": "pin_slot", "rack": "rack_pinion"}
 
 def _joint(joint: Joint) -> dict[str, Any]:
     pair = joint.pair
-    kind = type(pair).__name__.removesuffix("Pair").lower()
+    kind = pair.kind
     more: dict[str, Any] = {}
     if isinstance(pair, CompositePair):
-        parts = [type(p).__name__.removesuffix("Pair").lower() for p in pair.pairs]
+        parts = [p.kind for p in pair.pairs]
         kind = "_".join(parts).replace("prismatic_spherical", "strut").replace("prismatic", "translational")
         if kind in ("revolute_revolute", "revolute_spherical"):
             link = np.asarray(pair.links[0])
@@ -222,6 +222,8 @@ def _contact(contact: Contact | Clearance) -> dict[str, Any]:
 
 def _friction(friction: AbstractFriction) -> dict[str, Any]:
     """Its numbers as they are given; `dry` instead of `sliding` for one that does not depend on a load."""
+    if not isinstance(friction, Coulomb | JointFriction | DryTorque):
+        raise ValueError(f"a model file cannot hold a friction of the user's own, {type(friction).__name__}")
     fields = {f.name: getattr(friction, f.name) for f in dataclasses.fields(friction)}
     found = {k: _value(x, k) for k, x in fields.items() if x is not None and not (k == "guide" and x == "a")}
     return {"dry": found.pop("sliding"), **found} if isinstance(friction, DryTorque) else found
@@ -259,7 +261,7 @@ def _gauge(gauge: AbstractGauge) -> dict[str, Any]:
         raise ValueError(f"gauge {gauge.name!r} is of a kind that model files do not know: {type(gauge).__name__}")
     if gauge.value is not None:
         found["value"] = _numbers(gauge.value)
-    return {"type": type(gauge).__name__.lower(), **found}
+    return {"type": gauge.kind, **found}
 
 
 def _function(f: Any, what: str) -> Any:
@@ -346,7 +348,7 @@ def _element(element: AbstractElement, what: str) -> dict[str, Any]:
         )
     if isinstance(element, Deviated):
         inner = _element(element.element, what)
-        return {"type": "deviated", "element": inner, "offsets": _numbers(element.offsets), "kind": element.kind}
+        return {"type": "deviated", "element": inner, "offsets": _numbers(element.offsets), "kind": element.basis}
     if isinstance(element, CamCurve):
         found = {k: _numbers(getattr(element, k)) for k in ("y", "theta", "angle", "height")}
         follower = _named("follower", element.follower, what)
@@ -367,7 +369,9 @@ def _tolerance(given: Any) -> Any:
     """A distribution by what makes the same one again: its limits, and what differs from what these alone make."""
     if not isinstance(given, AbstractDistribution):
         return given
-    kind, make = next((k, f) for k, f in WORDS["distribution"].items() if f is type(given))
+    kind, make = next(((k, f) for k, f in WORDS["distribution"].items() if f is type(given)), ("", None))
+    if make is None:
+        raise ValueError(f"a model file cannot hold a distribution of the user's own, {type(given).__name__}")
     own = {"cut": "at"}
     fields = {own.get(f.name, f.name): getattr(given, f.name) for f in dataclasses.fields(given)}
     known = arguments("distribution", kind)

@@ -6,13 +6,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from .._events.results import RESULTS
 from .._model.mechanism import Mechanism
 from .._programs.batch import lane_by_lane
 from .._programs.custom_types import ByName
-from .._programs.precision import is_concrete
+from .._programs.precision import visible
 from .._programs.reprs import brief, has_numbers
 from .._programs.trees import once
 from .drive import Problem, problem as make_problem
@@ -107,13 +107,29 @@ def assemble(
     q, steps, closed, residual, _ = close_loops(problem, begin, max_steps)
     result = RESULTS.where(closed, RESULTS.successful, RESULTS.not_assembled)
     assembly = Assembly(mech, q, residual, steps, result, begin)
-    if throw:
-        if not is_concrete(q, closed):
-            return eqx.tree_at(lambda a: a.q, assembly, result.error_if(q, ~closed))
-        if not bool(closed):
-            raise ValueError(explain(mech, problem, q, positions=fixed))
-        begin.warn(mech, q)
+    if throw and not check_closed(mech, problem, begin, q, closed, jnp.zeros(()), fixed):
+        return eqx.tree_at(lambda a: a.q, assembly, result.error_if(q, ~closed))
     return assembly
+
+
+def check_closed(
+    mech: Mechanism,
+    problem: Problem,
+    begin: Estimate,
+    q: Float[Array, " nq"],
+    closed: Bool[Array, ""],
+    t: Float[Array, ""],
+    positions: Container[str] = (),
+) -> bool:
+    """Raises where loops stay open, and says why; warns where the position found is far from what was asked for. False
+    where nobody can look."""
+    if (seen := visible(mech, problem, begin, q, closed, t)) is None:
+        return False
+    mech, problem, begin, q, closed, t = seen
+    if not bool(closed):
+        raise ValueError(explain(mech, problem, q, float(t), positions))
+    begin.warn(mech, q)
+    return True
 
 
 def explain(

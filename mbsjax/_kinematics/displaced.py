@@ -11,10 +11,11 @@ from jaxtyping import Array, Float
 from .._events.results import RESULTS
 from .._model.joint.joint import Joint
 from .._model.mechanism import Mechanism
+from .._model.play import check_lies
 from .._programs.batch import AbstractBatch
 from .._programs.custom_types import ByName, Numbers
 from .._programs.names import unknown
-from .._programs.precision import as_float, is_concrete
+from .._programs.precision import as_float
 from .._programs.reprs import brief
 from .._programs.trees import frozen, once
 from .drive import root
@@ -70,10 +71,7 @@ def _checked(mech: Mechanism, name: str, given: Numbers, many: bool = False) -> 
     x = x[None] if x.ndim == 0 else x
     if x.shape[-1:] != (counts[name],) or x.ndim > 1 + many:
         raise ValueError(f"the play of joint {name!r} lies at {counts[name]} number(s), got shape {x.shape}")
-    if is_concrete(x):
-        parts = np.split(np.asarray(x), np.cumsum(mech.joint(name).pair.play_discs)[:-1], -1)
-        if max(float(np.linalg.norm(part, axis=-1).max()) for part in parts) > 1 + 1e-6:
-            raise ValueError(f"the play of joint {name!r} must lie within it, at most 1 from its middle")
+    check_lies(x, mech.joint(name).pair.play_discs, name)
     return x
 
 

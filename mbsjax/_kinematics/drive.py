@@ -16,7 +16,7 @@ from .._numerics.groups import lanewise, pick
 from .._numerics.linalg import least_squares
 from .._programs.custom_types import Number
 from .._programs.names import unknown
-from .._programs.precision import as_float
+from .._programs.precision import as_float, number
 from .._programs.reprs import by_fields
 from .._programs.trees import as_function, frozen
 from . import equations
@@ -45,7 +45,7 @@ def constant_speed(speed: Number, start: Number = 0.0) -> Uniform:
         >>> constant_speed(2.0, start=1.0)(jnp.array(0.5)).item()
         2.0
     """
-    return Uniform(as_float(speed, "the speed of a driver"), as_float(start, "the start of a driver"))
+    return Uniform(number(speed, "the speed of a driver"), number(start, "the start of a driver"))
 
 
 class Problem(eqx.Module):
@@ -192,7 +192,7 @@ def problem(mech: Mechanism, drive: Mapping[str, Any], positions: Mapping[str, A
     held: dict[int, Callable] = {i: Hold(g.value) for i, g in enumerate(mech.gauges) if g.value is not None}
     prescribed = [("driver", *x) for x in drive.items()] + [("position", *x) for x in (positions or {}).items()]
     for what, name, f in prescribed:
-        f = _driver(name, f) if callable(f) else Hold(as_float(f, f"the {what} of {name!r}"))
+        f = _driver(name, f) if callable(f) else Hold(_position(f, f"the {what} of {name!r}"))
         if name in gauge_names:
             held[gauge_names.index(name)] = f
         elif name.partition(".")[0] in [j.name for j in mech.joints]:
@@ -212,6 +212,14 @@ def problem(mech: Mechanism, drive: Mapping[str, Any], positions: Mapping[str, A
             )
     gauges = tuple(sorted(held))
     return Problem(system(mech), tuple(functions), tuple(columns), tuple(slots), tuple(held[i] for i in gauges), gauges)
+
+
+def _position(given: Any, what: str) -> Float[Array, ""]:
+    """One number, alone or in a row."""
+    x = as_float(given, what)
+    if x.size != 1:
+        raise ValueError(f"{what} must be one number, or a function of time, got {given!r}")
+    return x.reshape(())
 
 
 def _driver(name: str, f: Callable) -> Any:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from .._model.mechanism import Mechanism
 from .._numerics.linalg import least_squares
-from .._programs.precision import is_concrete
+from .._programs.precision import visible
 from .._programs.trees import frozen, once
 from .drive import Problem, root
 from .mode import Mode
@@ -39,11 +39,12 @@ class Estimate(eqx.Module):
 
     def overruled(self, mech: Mechanism, q: Float[Array, " nq"]) -> list[str]:
         """Which of the given estimates are far from q."""
-        if not self.given or not is_concrete(self.q, q) or self.q.ndim > 1 or q.ndim > 1:
+        if not self.given or self.q.ndim > 1 or q.ndim > 1 or (seen := visible(self, mech, q)) is None:
             return []
+        begin, mech, q = seen
         laid_out = system(mech)
-        far = [i for i, off in zip(self.given, np.asarray(self.distances(laid_out, q))) if off > _FAR]
-        asked, found = ([float(x[laid_out.layout.slots[i]]) for i in far] for x in (self.q, q))
+        far = [i for i, off in zip(self.given, np.asarray(begin.distances(laid_out, q))) if off > _FAR]
+        asked, found = ([float(x[laid_out.layout.slots[i]]) for i in far] for x in (begin.q, q))
         return [
             f"{mech.coordinates[i]!r} was estimated at {x:.6g} and is assembled at {y:.6g}"
             for i, x, y in zip(far, asked, found)
@@ -54,7 +55,7 @@ class Estimate(eqx.Module):
         overruled = self.overruled(mech, q)
         if overruled:
             message = f"the mechanism is assembled far from a given estimate, in another branch: {'; '.join(overruled)}"
-            warnings.warn(message, stacklevel=3)
+            warnings.warn(message, stacklevel=4)
 
 
 def guess(mech: Mechanism, problem: Problem, estimate: Mapping[str, Any] | Array | None) -> Estimate:

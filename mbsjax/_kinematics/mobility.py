@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from .._model.mechanism import Mechanism
 from .._numerics.linalg import Echelon, echelon
-from .._programs.precision import is_concrete
+from .._programs.precision import visible
 from .._programs.reprs import by_fields
 from .._programs.trees import once
 from .drive import Problem, problem as make_problem
@@ -144,8 +144,9 @@ def spare_freedoms(problem: Problem, q: Array, t: Array) -> int:
     """How many freedoms the drivers leave: by rank if numbers are known, else by counting."""
     problem = problem.with_mode(None)
     counted = len(problem.unknown) - problem.row_sizes.shape[0]
-    if not is_concrete(problem, q, t):
+    if (seen := visible(problem, q, t)) is None:
         return max(counted, 0)
+    problem, q, t = seen
 
     def free(q: Array) -> int:
         J = np.asarray(_unknown_jacobian(problem, q, t))

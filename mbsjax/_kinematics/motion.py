@@ -19,10 +19,10 @@ from .._numerics.linalg import determinant, least_squares
 from .._numerics.rates import derivatives_at_zero
 from .._programs.batch import lane_by_lane, single
 from .._programs.custom_types import ByName, Laws, Numbers
-from .._programs.precision import is_concrete, known
+from .._programs.precision import known, value, visible
 from .._programs.reprs import brief, has_numbers, head
 from .._programs.trees import frozen, once
-from .assembly import explain
+from .assembly import check_closed
 from .continuation import follow
 from .drive import Problem, lock_time, problem as make_problem, root
 from .loop_closure import Estimate, close_loops, guess, with_closed_contacts
@@ -128,15 +128,14 @@ class Motion(AbstractRun[ContactTrack]):
     @property
     def holding(self) -> str:
         """The contacts that are active where the motion stopped, by name, and the one that jammed it."""
-        if self.mode is None or not is_concrete(self.mode, self.events):
+        if self.mode is None or (seen := visible(self.events)) is None:
             return ""
         single(self, "what holds it can be told")
-        assert self.events is not None
-        n = int(self.events.count)
-        active = np.asarray(self.events.active_last)
-        names = [c.name for c, on in zip(self.mech.contacts, active) if on]
-        if n and EVENTS[int(self.events.kind[n - 1])] == "jammed":
-            names.append(self.mech.contacts[int(self.events.contact[n - 1])].name)
+        (events,) = seen
+        n = int(events.count)
+        names = [c.name for c, on in zip(self.mech.contacts, np.asarray(events.active_last)) if on]
+        if n and EVENTS[int(events.kind[n - 1])] == "jammed":
+            names.append(self.mech.contacts[int(events.contact[n - 1])].name)
         return ", ".join(map(repr, dict.fromkeys(names)))
 
 
@@ -194,17 +193,11 @@ def kinematics(
     wait = (lambda: None) if mech.contacts else _run.ahead((problem, begin.q, ts, max_steps, events), _to_run)
     t0 = jnp.asarray(known(ts)[0])
     q0, _, closed, *_ = close_loops(assembling, begin, 200, t0)
-    looking = throw and is_concrete(problem, q0)
     near = _closest_pairs(problem, q0) if mech.contacts else None
-    if looking:
-        check_drivers(mech, problem, q0, bool(closed), t0)
-        if not bool(closed):
-            raise ValueError(explain(mech, assembling, q0, float(t0)))
-        if near is not None:
-            check_start(mech, *near)
-        begin.warn(mech, q0)
+    if throw:
+        _check_beginning(mech, problem, assembling, begin, q0, closed, t0, near)
     if near is not None:
-        mode, fits = _first_mode(mech, problem, q0, t0, looking)
+        mode, fits = _first_mode(mech, problem, q0, t0, throw)
         closed, problem = closed & fits, problem.with_mode(mode)
     wait()
     found = _run(problem, q0, closed, ts, max_steps, events)
@@ -212,35 +205,56 @@ def kinematics(
     if near is not None and problem.mode is not None:
         clear = ~overlapping(near[0], frozen(problem.system.size), problem.mode.active)
         motion = dataclasses.replace(motion, result=RESULTS.where(clear, motion.result, RESULTS.overlapping))
-    return _checked(motion, looking) if throw else motion
+    return _checked(motion) if throw else motion
 
 
 def _increasing(ts: Any) -> Array:
     ts = output_times(ts)
-    if is_concrete(ts) and not np.all(np.diff(ts) > 0):
+    if np.any(np.diff(value(ts)) <= 0):
         raise ValueError("the output times must increase")
     return ts
 
 
-def _first_mode(mech: Mechanism, problem: Problem, q: Array, t: Array, looking: bool) -> tuple[Mode, Array]:
+def _check_beginning(
+    mech: Mechanism,
+    problem: Problem,
+    assembling: Problem,
+    begin: Estimate,
+    q: Array,
+    closed: Array,
+    t: Array,
+    near: tuple[ClosestPair, SE2] | None,
+) -> None:
+    """Raises where drivers do not fit, loops stay open or bodies overlap at the first time, if anybody can look."""
+    if (seen := visible(mech, problem, q, closed, t, near)) is None:
+        return
+    mech_, problem, q_, closed_, t_, near = seen
+    check_drivers(mech_, problem, q_, bool(closed_), t_)
+    check_closed(mech, assembling, begin, q, closed, t)
+    if near is not None:
+        check_start(mech_, *near)
+
+
+def _first_mode(mech: Mechanism, problem: Problem, q: Array, t: Array, throw: bool) -> tuple[Mode, Array]:
     """The mode at the start, and whether the active contacts can be active together."""
     active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
     mode, fits = _start(problem, q, t, spare_freedoms(problem, q, t), active)
-    if looking and not bool(fits):
+    if throw and value(fits) == 0:
         names = [c.name for c in mech.contacts if c.active]
         raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
     return mode, fits
 
 
-def _checked(motion: Motion, looking: bool) -> Motion:
+def _checked(motion: Motion) -> Motion:
     """Raises where the motion did not reach its end: at once, or, where nobody can look, once its numbers are known."""
-    if looking and bool(motion.result != RESULTS.successful):
+    if (seen := visible(motion.result, motion.stopped_at)) is None:
+        q = motion.result.error_if(motion.q, motion.result != RESULTS.successful)
+        return eqx.tree_at(lambda m: m.q, motion, q)
+    result, stopped_at = seen
+    if bool(result != RESULTS.successful):
         holding = f" It is held by {motion.holding}." if motion.holding else ""
-        raise RuntimeError(f"At t = {float(motion.stopped_at):.9g}: {RESULTS[motion.result]}{holding}")
-    if looking:
-        return motion
-    q = motion.result.error_if(motion.q, motion.result != RESULTS.successful)
-    return eqx.tree_at(lambda m: m.q, motion, q)
+        raise RuntimeError(f"At t = {float(stopped_at):.9g}: {RESULTS[result]}{holding}")
+    return motion
 
 
 class _Run(NamedTuple):

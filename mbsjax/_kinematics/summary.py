@@ -21,7 +21,7 @@ def summary(mech: Mechanism) -> str:
     lines = [f"{kind} mechanism: {', '.join(numbers)}"]
     lines.append(f"  bodies   {', '.join(moving)}")
     for i, joint in enumerate(mech.joints):
-        pair = type(joint.pair).__name__.removesuffix("Pair").lower()
+        pair = joint.pair.kind
         names = ", ".join(joint.pair.coordinates)
         closes = "  closes a loop" if i in graph.chords else ""
         label = "joints" if i == 0 else ""
@@ -38,7 +38,7 @@ def summary(mech: Mechanism) -> str:
         held = "" if gauge.value is None else f" held at {_number(gauge.value)}"
         label = "gauges" if i == 0 else ""
         between = " -> ".join(gauge.bodies[:2])
-        lines.append(f"  {label:<9}{gauge.name}: {type(gauge).__name__.lower()} {between}{held}")
+        lines.append(f"  {label:<9}{gauge.name}: {gauge.kind} {between}{held}")
     for loop in range(len(graph.chords)):
         label = "loops" if loop == 0 else ""
         lines.append(f"  {label:<9}{' - '.join(graph.loop_links(loop))}")

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +10,8 @@ from jaxtyping import Array, Float
 
 from .._programs.custom_types import Number, Numbers
 from .._programs.deprecated import renamed_arguments, warn_renamed
-from .._programs.precision import AGREEING, as_float, is_concrete
+from .._programs.modules import AbstractModule
+from .._programs.precision import AGREEING, as_float, look, positive
 from .._programs.reprs import by_fields
 from .._programs.trees import once
 from ..frames import PlanarFrame, at
@@ -20,7 +20,7 @@ from .joint.joint import Frame, Joint, frame_of
 from .joint.prismatic import Prismatic
 from .joint.revolute import Revolute
 from .play import Play
-from .profile.base import positive, velocity_and_acceleration
+from .profile.base import velocity_and_acceleration
 from .profile.followers import (
     AbstractFollower,
     FlatFace,
@@ -91,7 +91,7 @@ class CamWarning(NamedTuple):
         return self.message
 
 
-class Cam(eqx.Module):
+class Cam(AbstractModule):
     """A disc cam that turns counter-clockwise about the origin, and its follower.
 
     **Arguments:**
@@ -159,10 +159,7 @@ class Cam(eqx.Module):
         its coordinate runs counter-clockwise, against the order in which the follower meets it. Smooth if the
         velocity of the program is.
         """
-        if is_concrete(self):
-            for warning in self.warnings():
-                if warning.kind in ("undercut", "convexity", "velocity"):
-                    raise ValueError(f"there is no such cam: {warning}")
+        look(_check_possible, self)
         names = [f"{'dwell' if s.dwells else 'segment'} {k}" for k, s in enumerate(self.program.segments)][::-1]
         return Profile.chain(cam_elements(self.program, self.follower, self.base_radius), smooth=True, names=names)
 
@@ -271,12 +268,15 @@ class Cam(eqx.Module):
         - `"pressure angle"`: it is over its limit, 30 degrees for translating followers and 45 for oscillating ones
             unless given.
         """
-        limit = pressure_angle
-        if limit is None:
-            limit = np.pi / 4 if isinstance(self.follower, Oscillating) else np.pi / 6
-        return tuple(_warnings(self, limit))
+        usual = np.pi / 4 if isinstance(self.follower, Oscillating) else np.pi / 6
+        return tuple(_warnings(self, usual if pressure_angle is None else pressure_angle))
 
     __repr__ = by_fields
+
+
+def _check_possible(cam: Cam) -> None:
+    for warning in (w for w in cam.warnings() if w.kind in ("undercut", "convexity", "velocity")):
+        raise ValueError(f"there is no such cam: {warning}")
 
 
 @renamed_arguments(programme="program")

@@ -1,18 +1,17 @@
 """Laws of compliant contact: the normal force as a function of how deep two bodies overlap, and how fast that grows."""
 
 import abc
-from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._programs.custom_types import Number
-from .._programs.precision import as_float, is_concrete
+from .._programs.modules import AbstractModule
+from .._programs.precision import as_float, number, positive
 from .._programs.reprs import by_fields
 
 
-class AbstractContactLaw(eqx.Module):
+class AbstractContactLaw(AbstractModule):
     """A compliant contact."""
 
     @abc.abstractmethod
@@ -35,7 +34,8 @@ class Hertz(AbstractContactLaw):
     exponent: Float[Array, ""]
 
     def __init__(self, stiffness: Number, exponent: Number = 1.5):
-        self.stiffness, self.exponent = _positive(stiffness, "stiffness"), _positive(exponent, "exponent")
+        self.stiffness = positive(stiffness, "the stiffness of a contact")
+        self.exponent = positive(exponent, "the exponent of a contact")
 
     def force(self, depth: Array, rate: Array, approach: Array) -> Array:
         return self.stiffness * _power(depth, self.exponent)
@@ -54,7 +54,8 @@ class KelvinVoigt(AbstractContactLaw):
     damping: Float[Array, ""]
 
     def __init__(self, stiffness: Number, damping: Number = 0.0):
-        self.stiffness, self.damping = _positive(stiffness, "stiffness"), as_float(damping, "the damping of a contact")
+        self.stiffness = positive(stiffness, "the stiffness of a contact")
+        self.damping = number(damping, "the damping of a contact", least=0.0)
 
     def force(self, depth: Array, rate: Array, approach: Array) -> Array:
         drag = self.damping * rate
@@ -77,8 +78,9 @@ class HuntCrossley(AbstractContactLaw):
     exponent: Float[Array, ""]
 
     def __init__(self, stiffness: Number, hysteresis: Number, exponent: Number = 1.5):
-        self.stiffness, self.exponent = _positive(stiffness, "stiffness"), _positive(exponent, "exponent")
-        self.hysteresis = as_float(hysteresis, "the hysteresis of a contact")
+        self.stiffness = positive(stiffness, "the stiffness of a contact")
+        self.exponent = positive(exponent, "the exponent of a contact")
+        self.hysteresis = number(hysteresis, "the hysteresis of a contact", least=0.0)
 
     def force(self, depth: Array, rate: Array, approach: Array) -> Array:
         return (self.stiffness + self.hysteresis * rate) * _power(depth, self.exponent)
@@ -99,8 +101,9 @@ class LankaraniNikravesh(AbstractContactLaw):
     exponent: Float[Array, ""]
 
     def __init__(self, stiffness: Number, restitution: Number, exponent: Number = 1.5):
-        self.stiffness, self.exponent = _positive(stiffness, "stiffness"), _positive(exponent, "exponent")
-        self.restitution = as_float(restitution, "the restitution of a contact")
+        self.stiffness = positive(stiffness, "the stiffness of a contact")
+        self.exponent = positive(exponent, "the exponent of a contact")
+        self.restitution = number(restitution, "the restitution of a contact", least=0.0, most=1.0)
 
     def force(self, depth: Array, rate: Array, approach: Array) -> Array:
         moving = approach > 0
@@ -119,13 +122,6 @@ def equivalent_restitution(stiffness: Number, hysteresis: Number, approach: Numb
     """
     k, mu, v = (as_float(x, "a number of a contact law") for x in (stiffness, hysteresis, approach))
     return jnp.sqrt(1 - 4 * mu * v / (3 * k))
-
-
-def _positive(x: Any, what: str) -> Float[Array, ""]:
-    x = as_float(x, f"the {what} of a contact")
-    if is_concrete(x) and not bool(x > 0):
-        raise ValueError(f"the {what} of a contact must be positive, got {x}")
-    return x
 
 
 def _power(depth: Array, exponent: Array) -> Array:

@@ -3,16 +3,16 @@
 from typing import Any, Literal
 
 import equinox as eqx
-import numpy as np
 from equinox import AbstractVar
 from jaxtyping import Array, Float
 
 from .._programs.custom_types import Number
-from .._programs.precision import as_float, is_concrete
+from .._programs.modules import AbstractModule
+from .._programs.precision import number, positive, value
 from .._programs.reprs import by_fields
 
 
-class AbstractFriction(eqx.Module):
+class AbstractFriction(AbstractModule):
     """Dry friction. The force that resists sliding at a speed w is `coefficient(w) N + viscous w`, where N is the
     normal load; what sticks is held by up to `static N`.
 
@@ -101,8 +101,8 @@ class JointFriction(AbstractFriction):
         viscous: Number | None = None,
     ):
         self.sliding, self.static, self.stribeck, self.viscous = _checked(sliding, static, stribeck, viscous)
-        self.radius = None if radius is None else _positive(radius, "radius")
-        self.length = None if length is None else _positive(length, "length")
+        self.radius = None if radius is None else positive(radius, "the radius of a friction")
+        self.length = None if length is None else positive(length, "the length of a friction")
         if guide not in ("a", "b"):
             raise ValueError(f'the guide of a friction must be on body "a" or "b", got {guide!r}')
         self.guide = guide
@@ -136,13 +136,13 @@ class DryTorque(AbstractFriction):
         self.sliding, self.static, self.stribeck, self.viscous = _checked(sliding, static, stribeck, viscous)
 
 
-def contact_friction(given: Any, name: str) -> Coulomb | None:
-    """The friction of a contact, as it is given: a coefficient, or a law."""
+def contact_friction(given: Any, what: str) -> Coulomb | None:
+    """The friction of a contact, as it is given: a coefficient, or a law. `what` names it."""
     if given is None or isinstance(given, Coulomb):
         return given
     if isinstance(given, AbstractFriction):
-        raise ValueError(f"the friction of contact {name!r} must be a number or a Coulomb, got {given!r}")
-    return Coulomb(as_float(given, f"the friction of contact {name!r}"))
+        raise ValueError(f"{what} must be a number or a Coulomb, got {given!r}")
+    return Coulomb(number(given, what, least=0.0))
 
 
 def joint_friction(
@@ -163,28 +163,14 @@ def joint_friction(
 
 
 def _checked(sliding: Any, static: Any, stribeck: Any, viscous: Any) -> tuple:
-    mu = _positive(sliding, "sliding coefficient", zero=True)
-    optional = [
-        None if x is None else _positive(x, what, zero)
-        for x, what, zero in (
-            (static, "static coefficient", True),
-            (stribeck, "Stribeck speed", False),
-            (viscous, "viscous part", True),
-        )
-    ]
-    if optional[0] is not None and is_concrete(mu, optional[0]) and np.asarray(optional[0]) < np.asarray(mu):
+    mu = number(sliding, "the sliding coefficient of a friction", least=0.0)
+    most = None if static is None else number(static, "the static coefficient of a friction", least=0.0)
+    speed = None if stribeck is None else positive(stribeck, "the Stribeck speed of a friction")
+    slope = None if viscous is None else number(viscous, "the viscous part of a friction", least=0.0)
+    if most is not None and value(most) < value(mu):
         raise ValueError(
             f"the static coefficient of a friction must not be less than the sliding one, got {static} < {sliding}"
         )
-    if optional[1] is not None and optional[0] is None:
+    if speed is not None and most is None:
         raise ValueError("a friction with a Stribeck speed needs a static coefficient")
-    return mu, *optional
-
-
-def _positive(x: Any, what: str, zero: bool = False) -> Float[Array, ""]:
-    x = as_float(x, f"the {what} of a friction")
-    if x.ndim:
-        raise ValueError(f"the {what} of a friction must be a number, got shape {x.shape}")
-    if is_concrete(x) and not bool((x >= 0) if zero else (x > 0)):
-        raise ValueError(f"the {what} of a friction must {'not be negative' if zero else 'be positive'}, got {x}")
-    return x
+    return mu, most, speed, slope

@@ -1,7 +1,7 @@
 """Gauges: scalars measured between bodies. They can be read, driven in time, or held at a value."""
 
 import abc
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -10,14 +10,15 @@ from jaxtyping import Array, Float
 
 from .._numerics.groups import SE2, AbstractPose
 from .._programs.custom_types import Given, Number, Numbers
-from .._programs.precision import as_float, is_concrete
+from .._programs.modules import AbstractModule
+from .._programs.precision import as_float, number, positive
 from .._programs.reprs import by_fields
 from ..frames import unit
 from .joint.joint import check_name
 from .points import Find, PointName, found, named
 
 
-class AbstractGauge(eqx.Module):
+class AbstractGauge(AbstractModule):
     """A scalar that depends on the poses of a few bodies.
 
     With a `value` it is a constraint of the mechanism: one equation, no coordinates. Without, it
@@ -37,6 +38,11 @@ class AbstractGauge(eqx.Module):
     @abc.abstractmethod
     def residual(self, target: Float[Array, ""], *poses: AbstractPose) -> Float[Array, ""]:
         """Zero if and only if the scalar has the value `target`."""
+
+    @property
+    def kind(self) -> str:
+        """What it is called in tables: `"distance"`; one of the user's own is a gauge."""
+        return "gauge"
 
     def located(self, find: Find) -> "AbstractGauge":
         """The gauge with coordinates where it has names of points."""
@@ -58,6 +64,7 @@ class Distance(AbstractGauge):
         3.5
     """
 
+    kind: ClassVar[str] = "distance"
     name: str = eqx.field(static=True)
     bodies: tuple[str, ...] = eqx.field(static=True)
     point_a: Given[Float[Array, " dim"]]  # until it belongs to a mechanism, the name of a point too
@@ -78,9 +85,7 @@ class Distance(AbstractGauge):
         what = f"distance {name!r}"
         self.name, self.bodies = name, (body_a, body_b)
         self.point_a, self.point_b = _points(point_a, point_b, what)
-        self.value = _value(value, what)
-        if self.value is not None and is_concrete(self.value) and not bool(self.value > 0):
-            raise ValueError(f"the value of {what} must be positive, got {value!r}")
+        self.value = None if value is None else positive(value, f"the value of {what}")
 
     dimension = 2
 
@@ -118,6 +123,7 @@ class Offset(AbstractGauge):
         ('ground', 'coupler', 'ground')
     """
 
+    kind: ClassVar[str] = "offset"
     name: str = eqx.field(static=True)
     bodies: tuple[str, ...] = eqx.field(static=True)
     point_a: Given[Float[Array, " dim"]]  # until it belongs to a mechanism, the name of a point too
@@ -174,6 +180,7 @@ class Angle(AbstractGauge):
         ('ground', 'coupler')
     """
 
+    kind: ClassVar[str] = "angle"
     name: str = eqx.field(static=True)
     bodies: tuple[str, ...] = eqx.field(static=True)
     value: Float[Array, ""] | None
@@ -222,4 +229,4 @@ def _points(point_a: Any, point_b: Any, what: str, shape: tuple[int, ...] | None
 
 
 def _value(value: Any, what: str) -> Float[Array, ""] | None:
-    return None if value is None else as_float(value, f"the value of {what}")
+    return None if value is None else number(value, f"the value of {what}")

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from .. import frames
 from .._programs.custom_types import Matrix4
-from .._programs.precision import is_concrete
+from .._programs.precision import value
 from ..frames import PlanarFrame
 from .body import Body
 from .friction import JointFriction
@@ -77,6 +77,10 @@ def _seat(joint: Joint) -> str:
 def _parted(joint: Joint, play: Play) -> tuple[list[Joint], list[Clearance]]:
     """A joint and its play, each a joint; and the contacts that hold the play."""
     _check(joint, play)
+    if type(joint.pair) not in _KINDS:
+        raise ValueError(
+            f"joint {joint.name!r} is of a kind of the user's own: nobody knows how it moves within its play"
+        )
     kind, free = _KINDS[type(joint.pair)]
     D, E = joint.pair.displacement(play)
     whole = joint.body_a, joint.body_b, joint.frame_a, joint.frame_b
@@ -100,7 +104,7 @@ def _joint(name: str, where: tuple[str, str, Frame, Frame], pair: AbstractPair, 
 
 def _check(joint: Joint, play: Play) -> None:
     what = f"the play of joint {joint.name!r}"
-    if is_concrete(play.size) and not bool(play.size > 0):
+    if value(play.size) <= 0:
         raise ValueError(f"{what} must be positive where it moves within it: leave it out, if it has none")
     if play.friction is None:
         return

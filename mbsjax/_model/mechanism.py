@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from .. import frames
 from .._programs.custom_types import Numbers
+from .._programs.modules import AbstractModule
 from .._programs.names import unknown
 from .._programs.precision import as_float, numpy_of
 from .body import Body, point3
@@ -29,7 +30,7 @@ from .units import Units
 GROUND = "ground"
 
 
-class Mechanism(eqx.Module):
+class Mechanism(AbstractModule):
     """Bodies connected by joints, one of them `"ground"`.
 
     **Arguments:**

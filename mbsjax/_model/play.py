@@ -8,7 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._programs.custom_types import Given, Number, Numbers
-from .._programs.precision import as_float, is_concrete
+from .._programs.modules import AbstractModule
+from .._programs.precision import as_float, number, positive, value
 from .._programs.reprs import by_fields
 from .contact_laws import AbstractContactLaw
 from .friction import Coulomb, contact_friction
@@ -17,7 +18,7 @@ from .friction import Coulomb, contact_friction
 RULES = ("loaded", "worst", "random")
 
 
-class Play(eqx.Module):
+class Play(AbstractModule):
     """The play of a joint, an argument of [`mbsjax.Revolute`][], [`mbsjax.Prismatic`][], [`mbsjax.PinSlot`][],
     [`mbsjax.Spherical`][] and [`mbsjax.Gear`][]; `play=0.02` is short for `play=Play(0.02)`.
 
@@ -65,30 +66,42 @@ class Play(eqx.Module):
     ):
         if rule not in RULES:
             raise ValueError(f"the rule of a play must be one of {', '.join(map(repr, RULES))}, got {rule!r}")
-        self.size = _number(size, "size")
+        self.size = number(size, "the size of a play", least=0.0)
         self.lies = as_float(jnp.zeros(0) if lies is None else lies, "where a play lies").reshape(-1)
-        self.radius = None if radius is None else _number(radius, "radius")
-        self.length = None if length is None else _number(length, "length")
-        self.restitution = _number(restitution, "restitution", 1.0)
+        self.radius = None if radius is None else number(radius, "the radius of a play", least=0.0)
+        self.length = None if length is None else positive(length, "the length of a play")
+        self.restitution = number(restitution, "the restitution of a play", least=0.0, most=1.0)
         if law is not None and not isinstance(law, AbstractContactLaw):
             raise ValueError(f"the law of a play must be a contact law such as HuntCrossley, got {law!r}")
-        self.law, self.friction, self.rule = law, contact_friction(friction, "of a play"), rule
+        self.law, self.friction, self.rule = law, contact_friction(friction, "the friction of a play"), rule
 
     __repr__ = by_fields
 
 
-def joint_play(given: Any, name: str, *, places: int) -> Play | None:
-    """The play of a joint, as it is given: a size or a [`mbsjax.Play`][], which lies at as many `places`."""
+def joint_play(given: Any, name: str, *, discs: tuple[int, ...]) -> Play | None:
+    """The play of a joint, as it is given: a size or a [`mbsjax.Play`][], which lies in discs of these dimensions."""
     if given is None:
         return None
-    if not places:
+    if not discs:
         raise ValueError(f"joint {name!r} cannot have play")
-    play = given if isinstance(given, Play) else Play(as_float(given, f"the play of joint {name!r}"))
+    play = _play(given, name)
     if play.lies.shape == (0,):
-        return eqx.tree_at(lambda p: p.lies, play, jnp.zeros(places))
-    if play.lies.shape != (places,):
-        raise ValueError(f"the play of joint {name!r} lies at {places} number(s), got {play.lies.shape[0]}")
+        return eqx.tree_at(lambda p: p.lies, play, jnp.zeros(sum(discs)))
+    if play.lies.shape != (sum(discs),):
+        raise ValueError(f"the play of joint {name!r} lies at {sum(discs)} number(s), got {play.lies.shape[0]}")
+    check_lies(play.lies, discs, name)
     return play
+
+
+def check_lies(lies: Float[Array, "*many n"], discs: tuple[int, ...], name: str) -> None:
+    """Raises where a pin lies outside of its bore, as far as that can be seen."""
+    parts = np.split(value(lies), np.cumsum(discs)[:-1], -1)
+    if any(np.any(np.linalg.norm(part, axis=-1) > 1 + 1e-6) for part in parts):
+        raise ValueError(f"the play of joint {name!r} must lie within it, at most 1 from its middle")
+
+
+def _play(given: Any, name: str) -> Play:
+    return given if isinstance(given, Play) else Play(number(given, f"the play of joint {name!r}", least=0.0))
 
 
 def guide_play(given: Any, length: Any, name: str) -> Play | None:
@@ -97,19 +110,10 @@ def guide_play(given: Any, length: Any, name: str) -> Play | None:
         if length is not None:
             raise ValueError(f"joint {name!r} has no play that its length would matter to")
         return None
-    play = given if isinstance(given, Play) else Play(as_float(given, f"the play of joint {name!r}"))
+    play = _play(given, name)
     if (length is None) == (play.length is None):
         raise ValueError(f"the play of joint {name!r} needs the length of its block, once")
     if length is None:
         return play
-    length = _number(length, "length")
+    length = positive(length, f"the length of the block of joint {name!r}")
     return eqx.tree_at(lambda p: p.length, play, length, is_leaf=lambda x: x is None)
-
-
-def _number(x: Any, what: str, most: float = np.inf) -> Float[Array, ""]:
-    x = as_float(x, f"the {what} of a play")
-    if x.ndim:
-        raise ValueError(f"the {what} of a play must be a number, got shape {x.shape}")
-    if is_concrete(x) and not 0 <= float(x) <= most:
-        raise ValueError(f"the {what} of a play must not be {'negative' if x < 0 else f'above {most:.6g}'}, got {x}")
-    return x

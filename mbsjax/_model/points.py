@@ -7,8 +7,10 @@ import equinox as eqx
 import jax
 from jaxtyping import Array, Float
 
+from .._programs.modules import AbstractModule
 
-class PointName(eqx.Module):
+
+class PointName(AbstractModule):
     """The name of a point, and the axis of a joint in it. The coordinates are found in the body when they are needed,
     so that they have one place and derivatives with respect to them go there.
 

@@ -102,7 +102,7 @@ def _poses(plan: System, q: Array) -> Array:
 def mark(mech: Mechanism, joint: Joint, side: str) -> Mark:
     """How a joint looks on one of its bodies, `"a"` or `"b"`."""
     frame = joint.frame_a if side == "a" else joint.frame_b
-    kind = type(joint.pair).__name__.removesuffix("Pair").lower()
+    kind = joint.pair.kind
     X = np.asarray(joint.placed(frame, SE2 if mech.planar else SE3).matrix())
     if not mech.planar:
         return Mark(joint.name, kind, X[:3, 3], X[:3, 2])

@@ -11,12 +11,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._programs.custom_types import Number, Numbers
+from .._programs.modules import AbstractModule
 from .._programs.precision import as_float, is_concrete
 from .._programs.reprs import by_fields
 from .._programs.trees import as_function
 
 
-class AbstractGoal(eqx.Module):
+class AbstractGoal(AbstractModule):
     """Something to be made small: a convex function of what is measured. So the slopes of the measure alone tell how
     it curves (Gauss and Newton), whatever the mechanism does."""
 
@@ -111,7 +112,7 @@ class Minimize(AbstractGoal):
         return self.weight * jnp.sum(y)
 
 
-class Within(eqx.Module):
+class Within(AbstractModule):
     """A condition: what is measured stays between `lower` and `upper`, either of them None.
 
     - `scale`: how much of it is a lot, 1 by default: a violation is told, and judged, in parts of it, to 1e-6. For

@@ -6,11 +6,12 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from .._programs.modules import AbstractModule
 from .._programs.reprs import by_fields
 from .study import Study
 
 
-class Cost(eqx.Module):
+class Cost(AbstractModule):
     """What a tolerance +-T costs: fixed + factor / T^power. T stays between `lower` and `upper`.
 
     !!! Example
@@ -49,7 +50,7 @@ class Cost(eqx.Module):
     __repr__ = by_fields
 
 
-class Catalogue(eqx.Module):
+class Catalogue(AbstractModule):
     """The processes that a dimension can be made by: by name, the tolerance +-T that each of them holds, and what it
     costs.
 

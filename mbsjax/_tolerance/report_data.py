@@ -220,4 +220,4 @@ def _sparse(slopes: np.ndarray) -> dict[str, str]:
 
 
 def _kind(joint: Any) -> str:
-    return type(joint.pair).__name__.removesuffix("Pair").lower()
+    return joint.pair.kind

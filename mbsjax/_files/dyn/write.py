@@ -185,7 +185,7 @@ class _Writer:
         yield self.field("normal", self.row(X[:3, 2]))
         corners = [*profile.corners, False][: len(profile.elements)]
         for i, (element, corner) in enumerate(zip(profile.elements, corners)):
-            kind = type(element).__name__.lower()
+            kind = element.kind
             last, line = i == len(corners) - 1, kind == "line"
             yield self.field("curve", self.pick(words.CURVES[kind]))
             if isinstance(element, Polynomial):

@@ -73,9 +73,9 @@ def tree(mech: Mechanism, q: np.ndarray) -> Tree:
     """The tree of a mechanism where its stored coordinates are q. Joints with springs are in it, if they can be."""
     for joint in mech.joints:
         if not _written(joint.pair):
-            kind = type(joint.pair).__name__.removesuffix("Pair").lower()
             raise ValueError(
-                f"joint {joint.name!r} is a {kind} joint, which cannot be written: leave it out, and add it by hand"
+                f"joint {joint.name!r} is a {joint.pair.kind} joint, which cannot be written: leave it out, and add it "
+                "by hand"
             )
     pulled = {need.partition(".")[0] for f in mech.forces for need in f.needs if isinstance(need, str)}
     firmly = lambda j: (isinstance(j.pair, CLOSING), j.name not in pulled)

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from ..._numerics.groups import AbstractPose, one
 from ..._programs.custom_types import Numbers
+from ..._programs.modules import AbstractModule
 from ..._programs.reprs import brief, by_fields
 from ..gauge import AbstractGauge, to_dim
 from ..points import Find
@@ -25,7 +26,7 @@ class Reading(NamedTuple):
     __repr__ = by_fields
 
 
-class Moment(eqx.Module):
+class Moment(AbstractModule):
     """A mechanism at an instant: what forces and triggers are functions of.
 
     `at["A"]` is the [`mbsjax.Reading`][] (`.q`, `.v`) of a coordinate or gauge, `at.point("rod", (1.0, 0.0))` that of a
@@ -78,7 +79,7 @@ class Moment(eqx.Module):
         return brief(self, t=self.t, q=self.q, v=self.v)
 
 
-class AbstractForce(eqx.Module):
+class AbstractForce(AbstractModule):
     """A force of any kind. Where its formula changes with the state, it has switches: their sides are held while the
     motion is integrated, and change where one passes zero, at an event."""
 

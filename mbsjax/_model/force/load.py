@@ -13,6 +13,7 @@ from ..._programs.custom_types import Given, Numbers
 from ..._programs.precision import as_float
 from ..._programs.trees import as_function
 from ..gauge import to_dim
+from ..joint.joint import check_name
 from ..points import Find, found, named
 from .base import AbstractForce, Moment
 
@@ -52,16 +53,17 @@ class Load(AbstractForce):
         fixed_in: str = "ground",
         name: str | None = None,
     ):
-        self.body, self.name, self.fixed_in = body, name or f"load on {body}", fixed_in
+        self.body, self.name, self.fixed_in = body, f"load on {body}" if name is None else name, fixed_in
+        check_name(body, "the body of a load")
+        check_name(self.name, "a load", dots=True)
         if fixed_in not in ("ground", "body"):
             raise ValueError(f"`fixed_in` of {self.name!r} must be 'ground' or 'body', got {fixed_in!r}")
         if force is None and torque is None:
             raise ValueError(f"{self.name!r} needs a force or a torque")
-        self.force, self.torque = (
-            x if x is None else as_function(x) if callable(x) else as_float(x, f"the {what} of {self.name!r}")
-            for x, what in ((force, "force"), (torque, "torque"))
-        )
-        self.point = named(point) if isinstance(point, str) else as_float(point, f"the point of {self.name!r}")
+        self.force = _components(force, f"the force of {self.name!r}", (2, 3))
+        self.torque = _components(torque, f"the torque of {self.name!r}", (1, 3))
+        where = f"the point of {self.name!r}"
+        self.point = named(point) if isinstance(point, str) else _components(point, where, (2, 3))
 
     def located(self, find: Find) -> "Load":
         point = found(find, self.body, self.point, f"the point of {self.name!r}")
@@ -110,6 +112,16 @@ class Load(AbstractForce):
 
     def potential(self, at: Moment, sides: Float[Array, " n"]) -> Float[Array, ""]:
         return jnp.zeros(())
+
+
+def _components(given: Any, what: str, counts: tuple[int, int]) -> Any:
+    """What is given of a load: nothing, a function, or one of these counts of numbers."""
+    if given is None or callable(given):
+        return given if given is None else as_function(given)
+    found = as_float(given, what)
+    if found.ndim > 1 or found.size not in counts or (found.ndim == 0 and 1 not in counts):
+        raise ValueError(f"{what} must be {counts[0]} or {counts[1]} numbers, or a function, got {given!r}")
+    return found
 
 
 def _evaluated(given: Any, at: Moment, name: str) -> Array:

@@ -10,9 +10,10 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Law, Number
-from ..._programs.precision import as_float
+from ..._programs.precision import number
 from ..._programs.trees import as_function
 from ..gauge import AbstractGauge
+from ..joint.joint import check_name
 from ..points import Find
 from .base import AbstractForce, Moment
 
@@ -62,12 +63,11 @@ class Spring(AbstractForce):
         acts: str = "both",
         name: str | None = None,
     ):
-        self.along, self.gauge = (on, None) if isinstance(on, str) else (None, on)
-        self.name = name or f"spring on {on if isinstance(on, str) else on.name}"
+        self.along, self.gauge, self.name = _on(on, "spring", name)
         self.stiffness = _law(stiffness, f"the stiffness of {self.name!r}")
-        self.free_length = as_float(free_length, f"the free length of {self.name!r}")
+        self.free_length = number(free_length, f"the free length of {self.name!r}")
         self.damping = _law(damping, f"the damping of {self.name!r}")
-        self.preload = as_float(preload, f"the preload of {self.name!r}")
+        self.preload = number(preload, f"the preload of {self.name!r}")
         if acts not in ("both", "tension", "compression"):
             raise ValueError(f"`acts` of {self.name!r} must be 'both', 'tension' or 'compression', got {acts!r}")
         self.acts = acts
@@ -154,15 +154,14 @@ class Actuator(AbstractForce):
     def __init__(
         self, on: str | AbstractGauge, function: Law, *, switches: Sequence[Callable] = (), name: str | None = None
     ):
-        self.along, self.gauge = (on, None) if isinstance(on, str) else (None, on)
-        self.name = name or f"actuator on {on if isinstance(on, str) else on.name}"
+        self.along, self.gauge, self.name = _on(on, "actuator", name)
         zeros = [jnp.zeros(())] * 3
         self.guards = tuple(as_function(f, *zeros) for f in switches)
         if callable(function):
             more = [jnp.zeros(len(self.guards), bool)] if self.guards else []
             self.function = as_function(function, *zeros, *more)
         else:
-            self.function = as_float(function, f"the force of {self.name!r}")
+            self.function = number(function, f"the force of {self.name!r}")
 
     @property
     def on(self) -> str | AbstractGauge:
@@ -209,6 +208,16 @@ class Actuator(AbstractForce):
         return jnp.zeros(())
 
 
+def _on(on: Any, kind: str, name: Any) -> tuple[str | None, AbstractGauge | None, str]:
+    """What a force acts along, by name or as a gauge of its own; and its own name, by default after that."""
+    if not isinstance(on, str | AbstractGauge):
+        raise ValueError(f"a {kind} acts along a coordinate or gauge by name, or a gauge of its own, got {on!r}")
+    along, gauge = (on, None) if isinstance(on, str) else (None, on)
+    name = f"{kind} on {on if isinstance(on, str) else on.name}" if name is None else name
+    check_name(name, f"a {kind}", dots=True)
+    return along, gauge, name
+
+
 def _located(force: Any, find: Find) -> Any:
     if force.gauge is None:
         return force
@@ -216,7 +225,7 @@ def _located(force: Any, find: Find) -> Any:
 
 
 def _law(given: Any, what: str) -> Any:
-    return as_function(given, jnp.zeros(())) if callable(given) else as_float(given, what)
+    return as_function(given, jnp.zeros(())) if callable(given) else number(given, what)
 
 
 def _value(law: Any, x: Array) -> Any:

@@ -2,7 +2,6 @@
 
 import abc
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +10,7 @@ from jaxtyping import Array, Float
 from ... import frames
 from ..._numerics.groups import SE2, SE3, AbstractPose
 from ..._programs.custom_types import Matrix4
+from ..._programs.modules import AbstractModule
 from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
 from ..play import Play
@@ -19,7 +19,7 @@ from ..play import Play
 Pose = PlanarFrame | Matrix4
 
 
-class AbstractPair(eqx.Module):
+class AbstractPair(AbstractModule):
     """A kinematic pair: the motion that a joint allows between its frames k- and k+.
 
     A pair stores the numbers `q` and moves by `retract(q, d)`, one entry of `d` for each freedom.
@@ -31,6 +31,11 @@ class AbstractPair(eqx.Module):
     @abc.abstractmethod
     def coordinates(self) -> tuple[str, ...]:
         """The names of the freedoms."""
+
+    @property
+    def kind(self) -> str:
+        """What it is called in tables and drawn as: `"revolute"`; one of the user's own is a joint."""
+        return "joint"
 
     @property
     @abc.abstractmethod

@@ -5,6 +5,7 @@ import equinox as eqx
 from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Matrix4
+from ..._programs.modules import AbstractModule
 from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
 from ..contact_laws import AbstractContactLaw
@@ -22,7 +23,7 @@ ELEMENTS = {  # what touches: on the first body, by its sides, and on the second
 }
 
 
-class Clearance(eqx.Module):
+class Clearance(AbstractModule):
     """A contact between the two sides of a play; [`mbsjax.loosened`][] makes them.
 
     Its gap is the size of the play, less how far frame_b lies from frame_a: in the plane in a `"bore"`, along y in a

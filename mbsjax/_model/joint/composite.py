@@ -1,7 +1,7 @@
 """Haug's composite joints (9.4.28-34): chains of pairs through links without mass."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import jax.numpy as jnp
 import numpy as np
@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ... import frames
 from ..._programs.custom_types import Number, Numbers
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.precision import positive
 from .base import AbstractPair
 from .joint import Frame, Joint
 from .prismatic import PrismaticPair
@@ -25,6 +25,7 @@ _ACROSS = np.array([[0.0, 0, 1, 0], [0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 1]])
 class CompositePair(AbstractPair):
     """phi_1 X_1 phi_2 X_2 ... phi_n: pairs in a row, with fixed frames between them."""
 
+    kind: ClassVar[str] = "composite"
     pairs: tuple[AbstractPair, ...]
     links: tuple[Float[Array, "4 4"], ...]
 
@@ -165,7 +166,5 @@ def Strut(
 
 
 def _reach(length: Any, what: str) -> Float[Array, "4 4"]:
-    length = as_float(length, what)
-    if is_concrete(length) and not bool(length > 0):
-        raise ValueError(f"{what} must be positive")
+    length = positive(length, what)
     return frames.translation(jnp.stack([length, 0 * length, 0 * length]))

@@ -11,7 +11,8 @@ from jaxtyping import Array, Float
 from ... import frames
 from ..._numerics.groups import SE2
 from ..._programs.custom_types import Given, Matrix4, Number, Numbers
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.modules import AbstractModule
+from ..._programs.precision import as_float, number
 from ..._programs.reprs import by_fields
 from ..._programs.trees import once
 from ...frames import PlanarFrame
@@ -25,7 +26,7 @@ from .joint import check_name
 HOLDS = ("keep", "push", "press")
 
 
-class Contact(eqx.Module):
+class Contact(AbstractModule):
     """A joint between a profile of one body and a profile of another (thesis 2.4).
 
     Its coordinates are q1 and q2, the places on the two profiles (number of the element and local coordinate), and
@@ -95,12 +96,10 @@ class Contact(eqx.Module):
             raise ValueError(f"contact {name!r} connects body {self.body_a!r} with itself")
         if hold not in HOLDS:
             raise ValueError(f"`hold` of contact {name!r} must be one of {', '.join(map(repr, HOLDS))}, got {hold!r}")
-        self.restitution = as_float(restitution, f"the restitution of contact {name!r}")
-        if is_concrete(self.restitution) and not 0 <= np.asarray(self.restitution) <= 1:
-            raise ValueError(f"the restitution of contact {name!r} must be between 0 and 1, got {restitution!r}")
+        self.restitution = number(restitution, f"the restitution of contact {name!r}", least=0.0, most=1.0)
         if law is not None and not isinstance(law, AbstractContactLaw):
             raise ValueError(f"the law of contact {name!r} must be a contact law such as HuntCrossley, got {law!r}")
-        self.law, self.friction = law, contact_friction(friction, name)
+        self.law, self.friction = law, contact_friction(friction, f"the friction of contact {name!r}")
         self.elements_a = None if elements_a is None else tuple(elements_a)
         self.elements_b = None if elements_b is None else tuple(elements_b)
 

@@ -10,6 +10,7 @@ from .joint import Frame, Joint
 
 
 class FixedPair(AbstractPlanarPair):
+    kind: ClassVar[str] = "fixed"
     coordinates: ClassVar[tuple[str, ...]] = ()
     lengths: ClassVar[tuple[bool, ...]] = ()
     lift: ClassVar[np.ndarray] = KEEP

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from ..._numerics.groups import SE2
 from ..._programs.custom_types import Number, Numbers
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.precision import as_float, number, value
 from ...frames import PlanarFrame
 from ..play import Play
 from .base import KEEP, AbstractPlanarPair
@@ -17,6 +17,7 @@ from .joint import Frame, Joint
 
 
 class GearPair(AbstractPlanarPair):
+    kind: ClassVar[str] = "gear"
     ratio: Float[Array, ""]
 
     coordinates: ClassVar[tuple[str, ...]] = ("roll", "distance")
@@ -36,6 +37,7 @@ class GearPair(AbstractPlanarPair):
 
 
 class RollingPair(AbstractPlanarPair):
+    kind: ClassVar[str] = "rolling"
     radius_a: Float[Array, ""]
     radius_b: Float[Array, ""]
 
@@ -48,6 +50,7 @@ class RollingPair(AbstractPlanarPair):
 
 
 class RackPair(AbstractPlanarPair):
+    kind: ClassVar[str] = "rack"
     radius: Float[Array, ""]
 
     coordinates: ClassVar[tuple[str, ...]] = ("travel",)
@@ -99,7 +102,8 @@ def Gear(
         ratio = _nonzero(ratio, f"the ratio of gear {name!r}") * (-1 if internal else 1)
         distance = jnp.ones_like(ratio)
     joint = Joint(name, body_a, body_b, GearPair(ratio), frame_a, frame_b, start=start, play=play)
-    if start is not None and not (is_concrete(joint.start) and joint.start[0] == 0):
+    given: Any = start  # to look at as it is: under `jit` even a constant becomes a traced array
+    if given is not None and value(given[0]) != 0:
         return joint
     # the distance alone is no estimate: other joints hold it
     begin = jnp.stack([0 * distance, distance]) if start is None else joint.start
@@ -162,17 +166,18 @@ def _radii(radii: Any, internal: bool, what: str) -> tuple[Array, Array]:
     radius = as_float(radii, f"the radii of {what}")
     if radius.shape != (2,):
         raise ValueError(f"the radii of {what} must be a pair of numbers, got {radii!r}")
-    if is_concrete(radius) and not bool(jnp.all(radius > 0)):
+    seen = value(radius)
+    if np.any(seen <= 0):
         raise ValueError(f"the radii of {what} must be positive, got {radii!r}")
     if not internal:
         return radius[0], radius[1]
-    if is_concrete(radius) and not bool(radius[0] != radius[1]):
+    if seen[0] == seen[1]:
         raise ValueError(f"the radii of the internal pair {what} must differ, got {radii!r}")
     return -radius[0], radius[1]
 
 
 def _nonzero(x: Any, what: str) -> Array:
-    x = as_float(x, what)
-    if is_concrete(x) and not bool(x != 0):
+    x = number(x, what)
+    if value(x) == 0:
         raise ValueError(f"{what} must not be zero")
     return x

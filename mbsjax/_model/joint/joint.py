@@ -4,12 +4,14 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from ... import frames
 from ..._numerics.groups import SE2, SE3, AbstractPose
 from ..._programs.custom_types import Given, Matrix4, Number, Numbers
-from ..._programs.precision import as_float, is_concrete, numpy_of
+from ..._programs.modules import AbstractModule
+from ..._programs.precision import as_float, numpy_of, visible
 from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
 from ..friction import AbstractFriction
@@ -21,7 +23,7 @@ from .base import AbstractPair, AbstractPlanarPair, Pose
 Frame = Given[Numbers | PlanarFrame | PointName | str | None]
 
 
-class Joint(eqx.Module):
+class Joint(AbstractModule):
     """A pair between frame k- on `body_a` and frame k+ on `body_b`.
 
     Made by [`mbsjax.Revolute`][] and its siblings. Every number in it is a leaf.
@@ -78,7 +80,7 @@ class Joint(eqx.Module):
         if start.shape != (len(pair.rest),):
             raise ValueError(f"start of joint {name!r} must hold {len(pair.rest)} number(s), got shape {start.shape}")
         self.start, self.friction = start, friction
-        self.play = joint_play(play, name, places=pair.play_places)
+        self.play = joint_play(play, name, discs=pair.play_discs)
 
     def located(self, find: Find) -> "Joint":
         """The joint with coordinates where it has names of points."""
@@ -160,9 +162,10 @@ def coordinate_names(joint: Joint) -> tuple[str, ...]:
     return (joint.name,) if len(names) == 1 else tuple(f"{joint.name}.{name}" for name in names)
 
 
-def check_name(name: Any, what: str) -> None:
-    if not isinstance(name, str) or not name or "." in name:
-        raise ValueError(f"the name of {what} must be a text without dots, got {name!r}")
+def check_name(name: Any, what: str, dots: bool = False) -> None:
+    """Raises where a name is none, or has dots, which stand between a name and what is read of it."""
+    if not isinstance(name, str) or not name or ("." in name and not dots):
+        raise ValueError(f"the name of {what} must be a text{'' if dots else ' without dots'}, got {name!r}")
 
 
 def frame_of(given: Any, axis: Any, what: str) -> Given[PlanarFrame | Matrix4]:
@@ -199,11 +202,10 @@ def frame_of(given: Any, axis: Any, what: str) -> Given[PlanarFrame | Matrix4]:
 
 
 def _checked_pose(X: Matrix4, what: str) -> Matrix4:
-    if is_concrete(X):
-        R, bottom = X[:3, :3], X[3]
-        skew = float(jnp.max(jnp.abs(R @ R.T - jnp.eye(3))))
-        if skew > 1e-6 or float(jnp.linalg.det(R)) < 0 or bottom.tolist() != [0.0, 0.0, 0.0, 1.0]:
-            raise ValueError(
-                f"{what} is not a right-handed pose: its axes miss being perpendicular units by {skew:.1e}"
-            )
+    if (seen := visible(X)) is None:
+        return X
+    R, bottom = np.asarray(seen[0])[:3, :3], np.asarray(seen[0])[3]
+    skew = float(np.abs(R @ R.T - np.eye(3)).max())
+    if skew > 1e-6 or np.linalg.det(R) < 0 or bottom.tolist() != [0.0, 0.0, 0.0, 1.0]:
+        raise ValueError(f"{what} is not a right-handed pose: its axes miss being perpendicular units by {skew:.1e}")
     return X

@@ -16,6 +16,7 @@ from .prismatic import PrismaticPair
 class LoosePair(AbstractPlanarPair):
     """Some of the freedoms x, y and angle in the plane: of a pin in a bore or slot, a block in a guide, a wheel."""
 
+    kind: ClassVar[str] = "loose"
     free: tuple[str, ...] = eqx.field(static=True)
 
     @property
@@ -46,6 +47,7 @@ class LoosePair(AbstractPlanarPair):
 class LooseBallPair(AbstractFlatPair):
     """A ball that can move in its cavity."""
 
+    kind: ClassVar[str] = "looseball"
     coordinates: ClassVar[tuple[str, ...]] = ("x", "y", "z")
     lengths: ClassVar[tuple[bool, ...]] = (True, True, True)
 

@@ -12,6 +12,7 @@ from .joint import Frame, Joint
 
 
 class PlanarPair(AbstractPlanarPair):
+    kind: ClassVar[str] = "planar"
     coordinates: ClassVar[tuple[str, ...]] = ("angle", "x", "y")
     lengths: ClassVar[tuple[bool, ...]] = (False, True, True)
     lift: ClassVar[np.ndarray] = KEEP
@@ -21,6 +22,7 @@ class PlanarPair(AbstractPlanarPair):
 
 
 class PinSlotPair(AbstractPlanarPair):
+    kind: ClassVar[str] = "pinslot"
     coordinates: ClassVar[tuple[str, ...]] = ("angle", "travel")
     lengths: ClassVar[tuple[bool, ...]] = (False, True)
     lift: ClassVar[np.ndarray] = KEEP

@@ -14,6 +14,7 @@ from .joint import Frame, Joint
 
 
 class PrismaticPair(AbstractPlanarPair):
+    kind: ClassVar[str] = "prismatic"
     coordinates: ClassVar[tuple[str, ...]] = ("travel",)
     lengths: ClassVar[tuple[bool, ...]] = (True,)
     # the axes y, z, x of the frame in the plane become x, y, z of the frame in space

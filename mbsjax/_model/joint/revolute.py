@@ -13,6 +13,7 @@ from .joint import Frame, Joint
 
 
 class RevolutePair(AbstractPlanarPair):
+    kind: ClassVar[str] = "revolute"
     coordinates: ClassVar[tuple[str, ...]] = ("angle",)
     lengths: ClassVar[tuple[bool, ...]] = (False,)
     lift: ClassVar[np.ndarray] = KEEP

@@ -5,13 +5,14 @@ from jaxtyping import Array, Float
 
 from ... import frames
 from ..._programs.custom_types import Number, Numbers
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.precision import number, value
 from ..friction import AbstractFriction, joint_friction
 from .base import AbstractFlatPair
 from .joint import Frame, Joint
 
 
 class ScrewPair(AbstractFlatPair):
+    kind: ClassVar[str] = "screw"
     lead: Float[Array, ""]
 
     coordinates: ClassVar[tuple[str, ...]] = ("travel",)
@@ -22,6 +23,7 @@ class ScrewPair(AbstractFlatPair):
 
 
 class CylindricalPair(AbstractFlatPair):
+    kind: ClassVar[str] = "cylindrical"
     coordinates: ClassVar[tuple[str, ...]] = ("angle", "travel")
     lengths: ClassVar[tuple[bool, ...]] = (False, True)
 
@@ -58,8 +60,8 @@ def Screw(
         >>> Screw("vice", "ground", "jaw", lead=0.004).phi(0.004)[2, 3].item()
         0.004
     """
-    lead = as_float(lead, f"the lead of screw {name!r}")
-    if is_concrete(lead) and not bool(lead != 0):
+    lead = number(lead, f"the lead of screw {name!r}")
+    if value(lead) == 0:
         raise ValueError(f"the lead of screw {name!r} must not be zero")
     friction = joint_friction(friction, name, needs=("radius",))
     return Joint(name, body_a, body_b, ScrewPair(lead), frame_a, frame_b, axis=axis, start=start, friction=friction)

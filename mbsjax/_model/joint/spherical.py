@@ -11,6 +11,7 @@ from .joint import Frame, Joint
 
 
 class SphericalPair(AbstractPair):
+    kind: ClassVar[str] = "spherical"
     coordinates: ClassVar[tuple[str, ...]] = ("rotation_x", "rotation_y", "rotation_z")
     lengths: ClassVar[tuple[bool, ...]] = (False, False, False)
 
@@ -38,6 +39,7 @@ class SphericalPair(AbstractPair):
 
 
 class FreePair(AbstractPair):
+    kind: ClassVar[str] = "free"
     coordinates: ClassVar[tuple[str, ...]] = ("rotation_x", "rotation_y", "rotation_z", "x", "y", "z")
     lengths: ClassVar[tuple[bool, ...]] = (False, False, False, True, True, True)
 

@@ -9,6 +9,7 @@ from .joint import Frame, Joint
 
 
 class UniversalPair(AbstractFlatPair):
+    kind: ClassVar[str] = "universal"
     coordinates: ClassVar[tuple[str, ...]] = ("angle_a", "angle_b")
     lengths: ClassVar[tuple[bool, ...]] = (False, False)
 

@@ -4,14 +4,13 @@ import abc
 from collections.abc import Callable
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from equinox import AbstractVar
 from jaxtyping import Array, Float
 
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.modules import AbstractModule
+from ..._programs.precision import as_float
 from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame
 
@@ -46,12 +45,17 @@ class Place(NamedTuple):
     __repr__ = by_fields
 
 
-class AbstractElement(eqx.Module):
+class AbstractElement(AbstractModule):
     """A piece of a boundary. Called with a local coordinate from 0 to 1, it gives a [`mbsjax.Place`][]."""
 
     @abc.abstractmethod
     def __call__(self, s: Float[Array, ""] | float) -> Place:
         """The place with the local coordinate `s`."""
+
+    @property
+    def kind(self) -> str:
+        """What it is called in logs and tables: `"line"`, `"arc"`; one of the user's own is a curve."""
+        return "curve"
 
     __repr__ = by_fields
 
@@ -132,12 +136,3 @@ def point_of(given, what: str) -> Float[Array, "2"]:
     if p.shape != (2,):
         raise ValueError(f"{what} must be a pair of numbers, got {given!r}")
     return p
-
-
-def positive(given, what: str) -> Float[Array, ""]:
-    x = as_float(given, what)
-    if x.shape != ():
-        raise ValueError(f"{what} must be one number, got {given!r}")
-    if is_concrete(x) and not np.asarray(x) > 0:
-        raise ValueError(f"{what} must be positive, got {float(x):.6g}")
-    return x

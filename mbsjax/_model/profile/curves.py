@@ -1,7 +1,7 @@
 """The smooth elements: polynomials in polar form, any curve given by a function, and splines."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.precision import as_float, number, value, whole
 from ..._programs.trees import as_function
 from .base import AbstractCurve, point_of
 
@@ -33,6 +33,7 @@ class Polynomial(AbstractCurve):
         4.141593
     """
 
+    kind: ClassVar[str] = "polynomial"
     coefficients: Float[Array, " n"]
     start: Float[Array, ""]
     end: Float[Array, ""]
@@ -53,20 +54,20 @@ class Polynomial(AbstractCurve):
         center: Any = (0.0, 0.0),
     ):
         self.coefficients = as_float(coefficients, "the coefficients of a polynomial")
-        self.orders = tuple(int(n) for n in orders)
-        if self.coefficients.shape != (len(self.orders),) or min(self.orders, default=0) < 0:
+        self.orders = tuple(whole(n, "an order of a polynomial", 0) for n in orders)
+        if self.coefficients.shape != (len(self.orders),):
             raise ValueError(
                 f"a polynomial needs one order, 0 or more, for each coefficient, got {orders!r} for "
                 f"coefficients of shape {self.coefficients.shape}"
             )
-        self.start, self.end = as_float(start, "the start of a polynomial"), as_float(end, "the end of a polynomial")
-        self.reference = as_float(reference, "the reference angle of a polynomial")
-        self.scale = as_float(scale, "the scale of a polynomial")
+        self.start, self.end = number(start, "the start of a polynomial"), number(end, "the end of a polynomial")
+        self.reference = number(reference, "the reference angle of a polynomial")
+        self.scale = number(scale, "the scale of a polynomial")
         self.center = point_of(center, "the center of a polynomial")
-        if is_concrete(self.scale) and float(self.scale) == 0:
+        if value(self.scale) == 0:
             raise ValueError("the scale of a polynomial must not be zero")
-        if is_concrete(self.start, self.end) and float(self.start) == float(self.end):
-            raise ValueError(f"a polynomial from the angle {float(self.start):.6g} to itself has no length")
+        if value(self.start) == value(self.end):
+            raise ValueError(f"a polynomial from the angle {float(value(self.start)):.6g} to itself has no length")
 
     def position(self, s: Float[Array, ""]) -> Float[Array, "2"]:
         angle = self.start + (self.end - self.start) * s
@@ -90,6 +91,7 @@ class Curve(AbstractCurve):
         2.0
     """
 
+    kind: ClassVar[str] = "curve"
     function: Callable
     samples: int = eqx.field(static=True)
 
@@ -116,6 +118,7 @@ class Spline(AbstractCurve):
         [0.0, 1.0]
     """
 
+    kind: ClassVar[str] = "spline"
     control: Float[Array, "n 2"]
     closed: bool = eqx.field(static=True)
 
@@ -139,12 +142,12 @@ class Spline(AbstractCurve):
         least = 4 if closed else 2
         if points.ndim != 2 or points.shape[1] != 2 or points.shape[0] < least:
             raise ValueError(f"a spline needs at least {least} points in the plane, got shape {points.shape}")
-        if is_concrete(points):
-            steps = jnp.diff(points, axis=0, append=points[:1] if closed else None)
-            same = np.flatnonzero(np.asarray(jnp.sum(steps**2, 1)) == 0)
-            if same.size:
-                hint = "; a closed table does not repeat its first point" if closed else ""
-                raise ValueError(f"point {same[0]} of a spline coincides with the next one{hint}")
+        seen = value(points)
+        steps = np.diff(seen, axis=0, append=seen[:1] if closed else np.zeros((0, 2)))
+        same = np.flatnonzero(np.all(steps == 0, 1))
+        if same.size:
+            hint = "; a closed table does not repeat its first point" if closed else ""
+            raise ValueError(f"point {same[0]} of a spline coincides with the next one{hint}")
         n = points.shape[0]
         weights = np.array([1.0, 4.0, 1.0]) / 6
         if closed:

@@ -1,7 +1,7 @@
 """Form error: elements that leave their nominal shape."""
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -16,23 +16,24 @@ from .profile import Profile, endless
 class Deviated(AbstractCurve):
     """An element moved along its own outward normal by a smooth function of its coordinate."""
 
+    kind: ClassVar[str] = "deviated"
     element: AbstractElement
     offsets: Float[Array, " n"]
-    kind: str = eqx.field(static=True)
+    basis: str = eqx.field(static=True)
     closed: bool = eqx.field(static=True)
     samples: int = eqx.field(static=True)
 
     def __init__(self, element: AbstractElement, offsets: Any, kind: str):
         if kind not in _BASES:
             raise ValueError(f"the form error of a profile is of the kind {', '.join(map(repr, _BASES))}, not {kind!r}")
-        self.element, self.kind, self.closed = element, kind, endless(element)
+        self.element, self.basis, self.closed = element, kind, endless(element)
         self.offsets = as_float(offsets, "the offsets of a profile")
         least = element.samples if isinstance(element, AbstractCurve) else 32
         self.samples = max(least, 4 * len(self.offsets))
 
     def position(self, s: Float[Array, ""]) -> Float[Array, "2"]:
         here = self.element(s)
-        return here.position + _BASES[self.kind](s, len(self.offsets), self.closed) @ self.offsets * here.normal
+        return here.position + _BASES[self.basis](s, len(self.offsets), self.closed) @ self.offsets * here.normal
 
 
 def _fourier(s: Array, n: int, closed: bool) -> Array:

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Number, Numbers
-from ..._programs.precision import AGREEING, ROUNDING, as_float, is_concrete, known, numpy_of
+from ..._programs.precision import AGREEING, ROUNDING, known, number, numpy_of, positive, value
 from ...frames import check_length
-from .base import AbstractPlain, Row, point_of, positive
+from .base import AbstractPlain, Row, point_of
 
 
 class Point(AbstractPlain):
@@ -31,6 +31,7 @@ class Point(AbstractPlain):
         [0.0, -1.0]
     """
 
+    kind: ClassVar[str] = "point"
     concave: ClassVar[bool] = False
     position: Float[Array, "2"]
     start: Float[Array, ""]
@@ -59,6 +60,7 @@ class Line(AbstractPlain):
         [0.5, 0.0]
     """
 
+    kind: ClassVar[str] = "line"
     concave: ClassVar[bool] = False
     start: Float[Array, "2"]
     end: Float[Array, "2"]
@@ -66,8 +68,8 @@ class Line(AbstractPlain):
     def __init__(self, start: Any, end: Numbers):
         self.start = point_of(start, "the start of a line")
         self.end = point_of(end, "the end of a line")
-        if is_concrete(self.start, self.end) and not np.any(np.asarray(self.start) != np.asarray(self.end)):
-            raise ValueError(f"a line from {self.start.tolist()} to itself has no length")
+        if np.all(value(self.start) == value(self.end)):
+            raise ValueError(f"a line from {value(self.start).tolist()} to itself has no length")
 
     def row(self) -> Row:
         d, (x, y) = self.end - self.start, self.start
@@ -93,6 +95,7 @@ class Arc(AbstractPlain):
         ([0.0, 2.0], [0.0, 1.0])
     """
 
+    kind: ClassVar[str] = "arc"
     center: Float[Array, "2"]
     radius: Float[Array, ""]
     start: Float[Array, ""]
@@ -102,11 +105,11 @@ class Arc(AbstractPlain):
     def __init__(self, center: Numbers, radius: Number, start: Any, turn: Number, *, concave: bool = False):
         self.center = point_of(center, "the center of an arc")
         self.radius = positive(radius, "the radius of an arc")
-        self.start = as_float(start, "the start of an arc")
+        self.start = number(start, "the start of an arc")
         self.turn = positive(turn, "the turn of an arc")
         self.concave = concave
-        if is_concrete(self.turn) and float(self.turn) > 2 * jnp.pi * (1 + ROUNDING()):
-            raise ValueError(f"an arc cannot turn by more than a full turn, got {float(self.turn):.6g}")
+        if value(self.turn) > 2 * np.pi * (1 + ROUNDING()):
+            raise ValueError(f"an arc cannot turn by more than a full turn, got {float(value(self.turn)):.6g}")
 
     @staticmethod
     def between(
@@ -133,10 +136,10 @@ class Arc(AbstractPlain):
             r = known(positive(radius, "the radius of an arc"))
             xp, chord = numpy_of(a, b, r), b - a
             half = xp.sqrt(xp.sum(chord * chord)) / 2
-            if is_concrete(r, half) and float(half) > float(r) * (1 + ROUNDING()):
+            if value(half) > value(r) * (1 + ROUNDING()):
                 raise ValueError(
-                    f"no arc of radius {float(r):.6g} runs from {a.tolist()} to {b.tolist()}, which are "
-                    f"{2 * float(half):.6g} apart"
+                    f"no arc of radius {value(r):.6g} runs from {value(a).tolist()} to {value(b).tolist()}, which are "
+                    f"{2 * value(half):.6g} apart"
                 )
             away = xp.sqrt(xp.maximum(r * r - half * half, 0.0)) * (-sign if long else sign)
             c = (a + b) / 2 + away * xp.stack([-chord[1], chord[0]]) / (2 * half)
@@ -145,13 +148,11 @@ class Arc(AbstractPlain):
             xp = numpy_of(a, b, c)
             r, other = (xp.sqrt(xp.sum((p - c) ** 2)) for p in (a, b))
             given = r if radius is None else known(positive(radius, "the radius of an arc"))
-            if is_concrete(r, other, given):
-                worst = max(abs(float(x) - float(given)) for x in (r, other))
-                if worst > AGREEING() * float(given):
-                    raise ValueError(
-                        f"the ends of an arc about {c.tolist()} are {float(r):.9g} and {float(other):.9g} from its "
-                        f"center, and its radius is {float(given):.9g}"
-                    )
+            if any(abs(value(x) - value(given)) > AGREEING() * value(given) for x in (r, other)):
+                raise ValueError(
+                    f"the ends of an arc about {value(c).tolist()} are {value(r):.9g} and {value(other):.9g} from its "
+                    f"center, and its radius is {value(given):.9g}"
+                )
             r = given
         first, last = (xp.arctan2((p - c)[1], (p - c)[0]) for p in (a, b))
         turn = sign * (last - first)
@@ -172,6 +173,7 @@ class Circle(AbstractPlain):
         [0.0, 2.0]
     """
 
+    kind: ClassVar[str] = "circle"
     center: Float[Array, "2"]
     radius: Float[Array, ""]
     start: Float[Array, ""]
@@ -180,7 +182,7 @@ class Circle(AbstractPlain):
     def __init__(self, center: Numbers, radius: Number, start: Any = 0.0, *, concave: bool = False):
         self.center = point_of(center, "the center of a circle")
         self.radius = positive(radius, "the radius of a circle")
-        self.start = as_float(start, "the start of a circle")
+        self.start = number(start, "the start of a circle")
         self.concave = concave
 
     def row(self) -> Row:

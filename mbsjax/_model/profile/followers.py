@@ -7,7 +7,7 @@ v = o' - z x o, a dash for the derivative with respect to theta: clockwise round
 
 import abc
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -15,10 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.modules import AbstractModule
+from ..._programs.precision import number, positive, value
 from ..._programs.reprs import by_fields
 from ...frames import PlanarFrame, at
-from .base import AbstractCurve, AbstractElement, positive
+from .base import AbstractCurve, AbstractElement
 from .elements import Arc, Circle, Line, Point
 from .motion_laws import Program, as_law
 from .shapes import direction
@@ -37,7 +38,7 @@ class Course(NamedTuple):
         return self.do - left(self.o)
 
 
-class AbstractTip(eqx.Module):
+class AbstractTip(AbstractModule):
     """What touches the cam."""
 
     @abc.abstractmethod
@@ -145,7 +146,7 @@ class FlatFace(AbstractTip):
         return Line(position - half, position + half)
 
 
-class AbstractFollower(eqx.Module):
+class AbstractFollower(AbstractModule):
     """How the tip moves: a coordinate of the follower, its value at lift 0 and the lift together, decides."""
 
     tip: eqx.AbstractVar[AbstractTip]
@@ -193,17 +194,17 @@ class Translating(AbstractFollower):
 
     def __init__(self, tip: AbstractTip, *, offset: Any = 0.0):
         self.tip = tip
-        self.offset = as_float(offset, "the offset of a follower")
+        self.offset = number(offset, "the offset of a follower")
 
     def home(self, base_radius: Float[Array, ""]) -> Float[Array, ""]:
         rounding = self.tip.rounding()
         if rounding is None:
             return base_radius
         prime = base_radius + rounding
-        if is_concrete(prime, self.offset) and float(prime) <= abs(float(self.offset)):
+        if value(prime) <= abs(value(self.offset)):
             raise ValueError(
-                f"a follower with the offset {float(self.offset):.6g} passes by the prime circle of radius "
-                f"{float(prime):.6g}"
+                f"a follower with the offset {value(self.offset):.6g} passes by the prime circle of radius "
+                f"{value(prime):.6g}"
             )
         return jnp.sqrt(prime**2 - self.offset**2)
 
@@ -248,10 +249,10 @@ class Oscillating(AbstractFollower):
 
     def __init__(self, tip: AbstractTip, *, pivot: Any, arm: Any, offset: Any = 0.0):
         self.tip = tip
-        self.pivot = as_float(pivot, "the pivot of a follower")
+        self.pivot = number(pivot, "the pivot of a follower")
         self.arm = positive(arm, "the arm of a follower")
-        self.offset = as_float(offset, "the offset of a follower")
-        if is_concrete(self.pivot) and float(self.pivot) == 0:
+        self.offset = number(offset, "the offset of a follower")
+        if value(self.pivot) == 0:
             raise ValueError("the pivot of a follower must not be the center of the cam")
 
     @property
@@ -271,10 +272,11 @@ class Oscillating(AbstractFollower):
         return jnp.arccos(cosine) - jnp.arctan2(f, l)
 
     def _check_reach(self, ratio: Float[Array, ""], circle: Float[Array, ""]) -> None:
-        if is_concrete(ratio, circle) and abs(float(ratio)) >= 1:
+        if abs(value(ratio)) >= 1:
+            pivot, arm, radius = value(self.pivot), value(self.arm), value(circle)
             raise ValueError(
-                f"a follower with its pivot at {float(self.pivot):.6g} and an arm of {float(self.arm):.6g} cannot lie "
-                f"on a circle of radius {float(circle):.6g} about the cam's center"
+                f"a follower with its pivot at {pivot:.6g} and an arm of {arm:.6g} cannot lie on a circle of radius "
+                f"{radius:.6g} about the cam's center"
             )
 
     def tip_frame(self, y: Float[Array, ""]) -> tuple[Float[Array, "2"], Float[Array, ""]]:
@@ -313,6 +315,7 @@ class CamCurve(AbstractCurve):
         ([0.0, 10.0], [12.0, 0.0])
     """
 
+    kind: ClassVar[str] = "camcurve"
     follower: AbstractFollower
     y: Float[Array, ""]
     theta: Float[Array, ""]
@@ -323,9 +326,9 @@ class CamCurve(AbstractCurve):
     def __init__(self, follower: AbstractFollower, y: Any, law: Any, theta: Any, angle: Any, height: Any):
         self.follower = follower
         self.law = as_law(law)
-        self.y, self.theta = as_float(y, "the coordinate of a follower"), as_float(theta, "the cam angle of a segment")
+        self.y, self.theta = number(y, "the coordinate of a follower"), number(theta, "the cam angle of a segment")
         self.angle = positive(angle, "the cam angle of a segment")
-        self.height = as_float(height, "the height of a segment")
+        self.height = number(height, "the height of a segment")
 
     def position(self, s: Float[Array, ""]) -> Float[Array, "2"]:
         theta = self.theta + self.angle * (1 - s)

@@ -3,7 +3,6 @@
 import functools
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,12 +10,13 @@ import scipy
 from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Numbers
+from ..._programs.modules import AbstractModule
 from ..._programs.precision import as_float
 from ..._programs.reprs import by_fields
 from .motion_laws import as_law
 
 
-class SplineLaw(eqx.Module):
+class SplineLaw(AbstractModule):
     """A motion law from 0 to 1 as a B-spline of degree 5, with equal steps between its knots: velocity and acceleration
     are zero at both ends, and the jerk is smooth between. Its control values are leaves: between three zeros and three
     ones, each shapes the law near its place.
@@ -81,7 +81,7 @@ def _pieces(n: int) -> np.ndarray:
     return np.stack([found[k : k + 6, :, k] * scale for k in range(n - 5)])
 
 
-class PolynomialLaw(eqx.Module):
+class PolynomialLaw(AbstractModule):
     """A motion law from 0 to 1 as a polynomial, with velocity and acceleration zero at both ends: the 3-4-5 polynomial
     plus x^3 (1 - x)^3 times a Chebyshev series, whose coefficients are leaves. With n of them it has the degree n + 5.
 

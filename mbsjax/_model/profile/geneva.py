@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Array
 
 from ..._programs.custom_types import Number
-from ..._programs.precision import as_float, is_concrete
+from ..._programs.precision import number, positive, value, whole
 from ..._programs.reprs import by_fields
-from .base import AbstractElement, positive
+from .base import AbstractElement
 from .elements import Arc, Line
 from .profile import Profile
 from .shapes import direction, disc
@@ -65,18 +65,15 @@ def geneva(
         >>> drive.pin(0.0).position[0].round(6).item()  # a + pin radius
         75.710678
     """
-    n = slots
-    if n < 3:
-        raise ValueError(f"a Geneva wheel needs at least 3 slots, got {n}")
+    n = whole(slots, "the number of slots of a Geneva wheel", 3)
     c, r = positive(center_distance, "the center distance of a Geneva drive"), positive(pin_radius, "the pin radius")
-    gap = as_float(clearance, "the clearance of a Geneva drive")
+    gap = number(clearance, "the clearance of a Geneva drive")
     step = np.pi / n
     a, b = c * np.sin(step), c * np.cos(step)  # the pin enters b from the wheel's center
     lock = positive(a - 3 * r if lock_radius is None else lock_radius, "the radius of a Geneva drive's locking disc")
     w = r + gap
-    bottom = c - a - (r / 4 if depth is None else as_float(depth, "the depth of a Geneva wheel's slots"))
-    if is_concrete(c, r, gap, lock, bottom):
-        _check(n, c, a, jnp.sqrt(b * b + w * w), w, lock + gap, bottom, gap)
+    bottom = c - a - (r / 4 if depth is None else number(depth, "the depth of a Geneva wheel's slots"))
+    _check(n, *(value(x) for x in (c, a, jnp.sqrt(b * b + w * w), w, lock + gap, bottom, gap)))
     elements: list[AbstractElement] = []
     for k in range(n):
         elements += _sector(2 * step * k, step, c, b, w, lock + gap, bottom)
@@ -113,7 +110,17 @@ def _sector(
     ]
 
 
-def _check(n: int, c: Array, a: Array, outer: Array, w: Array, lock: Array, bottom: Array, gap: Array) -> None:
+def _check(
+    n: int,
+    c: np.ndarray,
+    a: np.ndarray,
+    outer: np.ndarray,
+    w: np.ndarray,
+    lock: np.ndarray,
+    bottom: np.ndarray,
+    gap: np.ndarray,
+) -> None:
+    """Raises where there is no such drive; what cannot be seen is NaN."""
     if float(gap) < 0:
         raise ValueError(f"the clearance of a Geneva drive must not be negative, got {float(gap):.6g}")
     lip = float(a - w - lock)

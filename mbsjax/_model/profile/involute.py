@@ -1,14 +1,14 @@
 """Involute spur gears."""
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Number
-from ..._programs.precision import as_float, is_concrete
-from .base import AbstractCurve, AbstractElement, positive
+from ..._programs.precision import number, positive, value, whole
+from .base import AbstractCurve, AbstractElement
 from .elements import Arc, Line
 from .profile import Profile
 from .shapes import direction
@@ -36,6 +36,7 @@ class Involute(AbstractCurve):
         (0.5, 5.0)
     """
 
+    kind: ClassVar[str] = "involute"
     radius: Float[Array, ""]
     angle: Float[Array, ""]
     start: Float[Array, ""]
@@ -43,12 +44,13 @@ class Involute(AbstractCurve):
 
     def __init__(self, radius: Any, angle: Any, start: Any, end: Any):
         self.radius = positive(radius, "the base radius of an involute")
-        self.angle = as_float(angle, "the angle of an involute")
-        self.start, self.end = as_float(start, "the start of an involute"), as_float(end, "the end of an involute")
-        if is_concrete(self.start, self.end) and not float(self.start) * float(self.end) > 0:
+        self.angle = number(angle, "the angle of an involute")
+        self.start, self.end = number(start, "the start of an involute"), number(end, "the end of an involute")
+        first, last = value(self.start), value(self.end)
+        if first * last <= 0:
             raise ValueError(
                 f"an involute must not reach its base circle, where it has no direction: unwound from "
-                f"{float(self.start):.6g} to {float(self.end):.6g}"
+                f"{first:.6g} to {last:.6g}"
             )
 
     def position(self, s: Float[Array, ""]) -> Float[Array, "2"]:
@@ -113,9 +115,9 @@ def involute_gear(
     foot = t.angle + t.first - jnp.arctan2(t.base * t.first, height)
     top = t.angle + t.last - jnp.arctan(t.last)
     space = 2 * np.pi / teeth + 2 * foot
-    if is_concrete(space) and float(space) <= 0:
+    if value(space) <= 0:
         raise ValueError(
-            f"there is no room between the teeth of an involute gear: {float(-space):.6g} is missing at the root"
+            f"there is no room between the teeth of an involute gear: {-value(space):.6g} is missing at the root"
         )
     elements: list[AbstractElement] = []
     for k in range(teeth):
@@ -158,29 +160,28 @@ def involute_flank(
 def _tooth(
     module: Any, teeth: int, pressure_angle: Any, shift: Any, backlash: Any, addendum: Any, dedendum: Any
 ) -> _Tooth:
-    if teeth < 4:
-        raise ValueError(f"an involute gear needs at least 4 teeth, got {teeth}")
+    teeth = whole(teeth, "the number of teeth of an involute gear", 4)
     m, alpha = positive(module, "the module of a gear"), positive(pressure_angle, "the pressure angle of a gear")
-    x, j = as_float(shift, "the profile shift of a gear"), as_float(backlash, "the backlash of a gear")
+    x, j = number(shift, "the profile shift of a gear"), number(backlash, "the backlash of a gear")
     high, deep = positive(addendum, "the addendum of a gear"), positive(dedendum, "the dedendum of a gear")
-    if is_concrete(high, deep) and float(deep) <= float(high):
+    if value(deep) <= value(high):
         raise ValueError(
-            f"the dedendum of a gear, {float(deep):.6g}, must be more than its addendum, {float(high):.6g}"
+            f"the dedendum of a gear, {value(deep):.6g}, must be more than its addendum, {value(high):.6g}"
         )
     base = m * teeth / 2 * jnp.cos(alpha)
     tip, root = m * (teeth / 2 + high + x), m * (teeth / 2 - deep + x)
     thickness = (np.pi / 2 + 2 * x * jnp.tan(alpha) - j / m) / teeth  # half of it, as an angle, at the reference circle
     angle = -(thickness + jnp.tan(alpha) - alpha)
     first = jnp.tan(alpha) - (high - x) / (teeth / 2 * jnp.sin(alpha) * jnp.cos(alpha))
-    if is_concrete(first) and float(first) < -0.01:
-        least = float(high - teeth / 2 * jnp.sin(alpha) ** 2)
+    if value(first) < -0.01:
+        least = value(high) - teeth / 2 * np.sin(value(alpha)) ** 2
         raise ValueError(
-            f"{teeth} teeth with a profile shift of {float(x):.6g} are undercut: shift by at least {least:.4g}, or "
+            f"{teeth} teeth with a profile shift of {value(x):.6g} are undercut: shift by at least {least:.4g}, or "
             "take more teeth"
         )
     last = jnp.sqrt((tip / base) ** 2 - 1)
-    if is_concrete(angle, last) and float(angle + last - jnp.arctan(last)) >= 0:
+    if value(angle + last - jnp.arctan(last)) >= 0:
         raise ValueError(
-            f"the teeth of a gear of {teeth} with a profile shift of {float(x):.6g} are pointed below their tips"
+            f"the teeth of a gear of {teeth} with a profile shift of {value(x):.6g} are pointed below their tips"
         )
     return _Tooth(base, tip, root, angle, jnp.maximum(first, _LEAST_ROLL), last)

@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from ..._programs.custom_types import Numbers
-from ..._programs.precision import AGREEING, ROUNDING, as_float, is_concrete
+from ..._programs.modules import AbstractModule
+from ..._programs.precision import AGREEING, ROUNDING, as_float, look, number, positive
 from ..._programs.reprs import by_fields
 from ..._programs.trees import once
-from .base import positive
 
 
 def harmonic(x: Numbers) -> Float[Array, "*n"]:
@@ -117,7 +117,7 @@ LAWS: dict[str, Callable] = {
 }
 
 
-class Law(eqx.Module):
+class Law(AbstractModule):
     """A motion law that is a plain function, without numbers of its own."""
 
     function: Callable = eqx.field(static=True)
@@ -139,7 +139,7 @@ def as_law(given: Any) -> Any:
     return given if isinstance(given, eqx.Module) else Law(given)
 
 
-class Segment(eqx.Module):
+class Segment(AbstractModule):
     """A part of a [`mbsjax.Program`][]. Made by [`mbsjax.Rise`][], [`mbsjax.Fall`][] and [`mbsjax.Dwell`][].
 
     !!! Example
@@ -155,9 +155,7 @@ class Segment(eqx.Module):
     def __init__(self, law: Any, angle: Any, height: Any):
         self.law = as_law(law)
         self.angle = positive(angle, "the cam angle of a segment")
-        self.height = as_float(height, "the height of a segment")
-        if self.height.shape != ():
-            raise ValueError(f"the height of a segment must be one number, got {height!r}")
+        self.height = number(height, "the height of a segment")
 
     @property
     def dwells(self) -> bool:
@@ -192,7 +190,7 @@ def Fall(law: Any, angle: Any, height: Any) -> Segment:
         >>> Fall("poly345", 1.5, 20.0).height.item()
         -20.0
     """
-    return Segment(law, angle, -as_float(height, "the height of a segment"))
+    return Segment(law, angle, -number(height, "the height of a segment"))
 
 
 def Dwell(angle: Any) -> Segment:
@@ -217,7 +215,7 @@ class SVAJ(NamedTuple):
     __repr__ = by_fields
 
 
-class Program(eqx.Module):
+class Program(AbstractModule):
     """What the follower does during one turn of the cam, from cam angle 0 and lift 0 on.
 
     **Arguments:**
@@ -242,8 +240,7 @@ class Program(eqx.Module):
         for k, segment in enumerate(self.segments):
             if not isinstance(segment, Segment):
                 raise ValueError(f"segment {k} of a program must be a Rise, a Fall or a Dwell, got {segment!r}")
-        if is_concrete(self.segments):
-            self._check()
+        look(Program._check, self)
 
     def _check(self) -> None:
         for k, segment in enumerate(self.segments):

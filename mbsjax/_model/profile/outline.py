@@ -10,15 +10,17 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from ..._numerics.groups import pick
+from ..._programs.modules import AbstractModule
 from ..._programs.precision import AGREEING
 from .base import AbstractCurve, AbstractElement, AbstractPlain, Place, Row, place_on, right_of, tangent
+from .elements import Line
 
 
 SMOOTH = AGREEING  # a corner that turns less has no extent
 _STEEP = 10.0  # elements are prolonged beyond a hollow corner by this many times the overlap
 
 
-class Outline(eqx.Module):
+class Outline(AbstractModule):
     """The elements of a profile, corners included, as arrays. Made by `outline`."""
 
     table: Float[Array, "6 n"]  # the numbers of a row, for each number; zero for curves
@@ -240,7 +242,7 @@ def outline(
     for i, element in enumerate(elements):
         if isinstance(element, AbstractPlain):
             row = element.row()
-            flat = type(element).__name__ == "Line"
+            flat = isinstance(element, Line)
             slots.append(_Slot(row, flat, element.concave, -1, 0, yes))
         else:
             group = list(groups).index(keys[i])

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Matrix4
-from ..._programs.precision import Threshold, as_float, is_concrete
+from ..._programs.modules import AbstractModule
+from ..._programs.precision import Threshold, as_float, look, plain_number
 from ..._programs.trees import once
 from ...frames import PlanarFrame, at
 from .base import AbstractCurve, AbstractElement, AbstractPlain, Place
@@ -24,7 +25,7 @@ _LEAST = Threshold(0.0, 1e-5)  # of the size: no tolerance is finer
 _ROWS = 256
 
 
-class Profile(eqx.Module):
+class Profile(AbstractModule):
     """The boundary of a body, or a part of it, in a plane of the body: a chain of elements with the material on
     the left. Made by [`mbsjax.Profile.chain`][] and the makers beside it. Every number of the elements is a leaf.
 
@@ -83,8 +84,11 @@ class Profile(eqx.Module):
         if len(chain) == 0:
             raise ValueError("a profile needs at least one element")
         for i, element in enumerate(chain):
-            if not isinstance(element, AbstractElement):
-                raise ValueError(f"element {i} of a profile must be a Point, Line, Arc, Circle or curve: {element!r}")
+            if not isinstance(element, AbstractPlain | AbstractCurve):
+                raise ValueError(
+                    f"element {i} of a profile must be a Point, Line, Arc, Circle or curve (a subclass of "
+                    f"AbstractCurve), got {element!r}"
+                )
             if endless(element) and len(chain) > 1:
                 raise ValueError(f"element {i} of a profile is closed in itself and cannot be joined with others")
         junctions = len(chain) - (0 if closed else 1)
@@ -99,8 +103,8 @@ class Profile(eqx.Module):
             )
         tips = ends and not closed and not isinstance(chain[0], Point) and not isinstance(chain[-1], Point)
         profile = Profile(chain, _frame(frame), closed, tuple(not x for x in rounded), tips, tuple(names))
-        if is_concrete(chain):
-            _check(profile, hole, max(tolerance, _LEAST()))
+        most = max(plain_number(tolerance, "the tolerance of a profile", least=0.0), _LEAST())
+        look(lambda profile: _check(profile, hole, most), profile)
         return profile
 
     @property
@@ -110,7 +114,7 @@ class Profile(eqx.Module):
     @property
     def kinds(self) -> tuple[str, ...]:
         """What each number of the chain is: `"line"`, `"arc"`, ..., `"point"` for corners and ends."""
-        return self._numbered([type(e).__name__.lower() for e in self.elements], "point", "point")
+        return self._numbered([e.kind for e in self.elements], "point", "point")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -118,7 +122,7 @@ class Profile(eqx.Module):
         and `"end"` with their numbers."""
         if len(self.kinds) == 1:
             return self.names or self.kinds
-        told = self._numbered(self.names or [type(e).__name__.lower() for e in self.elements], "corner", "end")
+        told = self._numbered(self.names or [e.kind for e in self.elements], "corner", "end")
         plain = self._numbered([not self.names] * len(self.elements), True, True)
         return tuple(f"{what} {i}" if numbered else what for i, (what, numbered) in enumerate(zip(told, plain)))
 
@@ -201,7 +205,7 @@ def sampled(profile: Profile, fineness: int = 1) -> list[np.ndarray]:
 
 def _check(profile: Profile, hole: bool, tolerance: float) -> None:
     """Raises where the elements do not make a boundary."""
-    pieces, names = sampled(profile), [type(e).__name__.lower() for e in profile.elements]
+    pieces, names = sampled(profile), [e.kind for e in profile.elements]
     everything = np.concatenate(pieces)
     size = max(float(np.ptp(everything, 0).max()), 1e-300)
     for i, piece in enumerate(pieces):

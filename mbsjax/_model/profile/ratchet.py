@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..._programs.custom_types import Number
-from ..._programs.precision import as_float, is_concrete
-from .base import AbstractElement, positive
+from ..._programs.precision import number, positive, value, whole
+from .base import AbstractElement
 from .elements import Arc, Line
 from .profile import Profile
 from .shapes import direction
@@ -29,23 +29,22 @@ def ratchet_wheel(teeth: int, outer_radius: Number, root_radius: Number, *, unde
         >>> wheel.kinds[:4], wheel(1.0).position.round(9).tolist()
         (('line', 'point', 'line', 'point'), [50.0, 0.0])
     """
-    if teeth < 3:
-        raise ValueError(f"a ratchet wheel needs at least 3 teeth, got {teeth}")
+    teeth = whole(teeth, "the number of teeth of a ratchet wheel", 3)
     outer = positive(outer_radius, "the outer radius of a ratchet wheel")
     root = positive(root_radius, "the root radius of a ratchet wheel")
-    lean = as_float(undercut, "the undercut of a ratchet wheel")
-    if is_concrete(outer, root) and float(root) >= float(outer):
+    lean = number(undercut, "the undercut of a ratchet wheel")
+    if value(root) >= value(outer):
         raise ValueError(
-            f"the root radius of a ratchet wheel, {float(root):.6g}, is not below its outer {float(outer):.6g}"
+            f"the root radius of a ratchet wheel, {value(root):.6g}, is not below its outer {value(outer):.6g}"
         )
     # the flank's line passes the center at this distance
     off = outer * jnp.sin(lean)
-    if is_concrete(off, root) and abs(float(off)) >= float(root):
-        raise ValueError(f"a steep flank that leans back by {float(lean):.6g} never meets the root of a ratchet wheel")
+    if abs(value(off)) >= value(root):
+        raise ValueError(f"a steep flank that leans back by {value(lean):.6g} never meets the root of a ratchet wheel")
     foot = jnp.arcsin(off / root) - lean
-    if is_concrete(foot) and abs(float(foot)) >= 2 * np.pi / teeth:
+    if abs(value(foot)) >= 2 * np.pi / teeth:
         raise ValueError(
-            f"a steep flank that leans back by {float(lean):.6g} cuts away the next tooth of a ratchet wheel"
+            f"a steep flank that leans back by {value(lean):.6g} cuts away the next tooth of a ratchet wheel"
         )
     elements: list[AbstractElement] = []
     for k in range(teeth):
@@ -73,8 +72,8 @@ def pawl(length: Number, nose_radius: Number, hub_radius: Number) -> Profile:
     """
     l = positive(length, "the length of a pawl")  # noqa: E741
     nose, hub = positive(nose_radius, "the nose radius of a pawl"), positive(hub_radius, "the hub radius of a pawl")
-    if is_concrete(l, nose, hub) and abs(float(hub - nose)) >= float(l):
-        raise ValueError(f"one round of a pawl swallows the other: they are only {float(l):.6g} apart")
+    if abs(value(hub) - value(nose)) >= value(l):
+        raise ValueError(f"one round of a pawl swallows the other: they are only {value(l):.6g} apart")
     slope = jnp.arccos((hub - nose) / l)  # of the normal of its upper side
     up, down = direction(slope), direction(-slope)
     tip = jnp.stack([l, jnp.zeros_like(l)])

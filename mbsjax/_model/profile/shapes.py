@@ -9,8 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.custom_types import Number, Numbers
-from ..._programs.precision import AGREEING, as_float, is_concrete
-from .base import AbstractElement, point_of, positive
+from ..._programs.precision import AGREEING, as_float, number, positive, value, visible
+from .base import AbstractElement, point_of
 from .curves import Spline
 from .elements import Arc, Circle, Line
 from .profile import Profile
@@ -49,7 +49,7 @@ def eccentric(radius: Number, eccentricity: Number, angle: Number = 0.0) -> Prof
         >>> eccentric(2.0, 0.5)(0.5).position.round(9).tolist()
         [-1.5, 0.0]
     """
-    e, angle = as_float(eccentricity, "the eccentricity of a disc"), as_float(angle, "the angle of an eccentric")
+    e, angle = number(eccentricity, "the eccentricity of a disc"), number(angle, "the angle of an eccentric")
     return disc(radius, e * direction(angle))
 
 
@@ -115,19 +115,19 @@ def polygon(
     if r.shape not in ((), (n,)):
         raise ValueError(f"a polygon of {n} vertices needs one corner radius, or {n}, got shape {r.shape}")
     rounded = [True] * n
-    if is_concrete(radius):  # as given: under `jit` even a constant becomes a traced array
-        given = np.broadcast_to(np.asarray(radius, float), (n,))
+    if (seen := visible(radius)) is not None:  # as given: under `jit` even a constant becomes a traced array
+        given = np.broadcast_to(np.asarray(seen[0], float), (n,))
         if given.min() < 0:
             k = int(given.argmin())
             raise ValueError(f"the corner radius of a polygon at vertex {k} must not be negative, got {given[k]:.6g}")
         rounded = [bool(x > 0) for x in given]
     r = jnp.broadcast_to(r, (n,))
     if hollow is None and any(rounded):
-        if not is_concrete(vertices):
+        if (seen := visible(vertices)) is None:
             raise ValueError(
                 "which corners of a polygon are hollow cannot be seen while its vertices are traced: say `hollow`"
             )
-        corners = np.asarray(vertices, float)
+        corners = np.asarray(seen[0], float)
         (x0, y0), (x1, y1) = ((corners - np.roll(corners, k, 0)).T * k for k in (1, -1))
         hollow = np.flatnonzero(x0 * y1 - y0 * x1 < 0).tolist()
 
@@ -139,8 +139,7 @@ def polygon(
     hollow = hollow or ()
     sides = [-1.0 if k in hollow else 1.0 for k in range(n)]
     cut = jnp.where(jnp.asarray(rounded), r * jnp.tan(jnp.abs(turn) / 2), 0.0)
-    if is_concrete(v, r):
-        _check_rounding(turn, cut, length, rounded)
+    _check_rounding(value(turn), value(cut), value(length), rounded)
 
     elements: list[AbstractElement] = []
     smooth: list[bool] = []
@@ -158,16 +157,16 @@ def polygon(
     return Profile.chain(elements, smooth=smooth, hole=hole, frame=frame)
 
 
-def _check_rounding(turn: Array, cut: Array, length: Array, rounded: list[bool]) -> None:
+def _check_rounding(turn: np.ndarray, cut: np.ndarray, length: np.ndarray, rounded: list[bool]) -> None:
     n = len(rounded)
     for k in range(n):
-        if rounded[k] and abs(float(turn[k])) < 1e-9:
+        if rounded[k] and abs(turn[k]) < 1e-9:
             raise ValueError(f"vertex {k} of a polygon is no corner and cannot be rounded")
         to = (k + 1) % n
-        if (rounded[k] or rounded[to]) and float(cut[k] + cut[to]) >= float(length[k]) * (1 - 1e-9):
+        if (rounded[k] or rounded[to]) and cut[k] + cut[to] >= length[k] * (1 - 1e-9):
             raise ValueError(
                 f"the corner radius of a polygon is too large: between vertices {k} and {to} the corners take "
-                f"{float(cut[k] + cut[to]):.6g} of an edge {float(length[k]):.6g} long"
+                f"{cut[k] + cut[to]:.6g} of an edge {length[k]:.6g} long"
             )
 
 
@@ -194,13 +193,10 @@ def from_table(points: Any, *, closed: bool = True, hole: bool = False, frame: A
         raise ValueError(f"a table of points needs two columns, x and y, got shape {xy.shape}")
     if len(xy) > MOST_POINTS:
         raise ValueError(f"a table of points must not have more than {MOST_POINTS} of them, got {len(xy)}")
-    if (
-        closed
-        and len(xy) > 1
-        and is_concrete(xy)
-        and bool(jnp.all(jnp.abs(xy[0] - xy[-1]) <= AGREEING() * jnp.ptp(xy, 0)))
-    ):
-        xy = xy[:-1]
+    if closed and len(xy) > 1 and (seen := visible(table)) is not None:  # as given: what is made of it may be traced
+        rows = np.asarray(seen[0], float)
+        if np.all(np.abs(rows[0] - rows[-1]) <= AGREEING() * np.ptp(rows, 0)):
+            xy = xy[:-1]
     return Profile.chain([Spline.through(xy, closed=closed)], closed=closed, hole=hole, frame=frame)
 
 

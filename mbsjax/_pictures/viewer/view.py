@@ -266,7 +266,7 @@ def _check_variant(first: Any, variant: Any, i: int) -> None:
     for what, tell in (
         ("bodies", lambda m: m.links),
         ("profiles", lambda m: tuple(f"{b.name}.{p}" for b in m.bodies for p in b.profiles)),
-        ("joints", lambda m: tuple((j.name, type(j.pair).__name__, j.body_a, j.body_b) for j in m.joints)),
+        ("joints", lambda m: tuple((j.name, j.pair.kind, j.body_a, j.body_b) for j in m.joints)),
         ("contacts", lambda m: tuple(c.name for c in m.contacts)),
         ("gauges", lambda m: tuple(g.name for g in m.gauges)),
     ):

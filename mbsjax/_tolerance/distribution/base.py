@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ..._programs.modules import AbstractModule
 from ..._programs.precision import as_float, is_concrete, known, numpy_of
 from ..._programs.reprs import brief, has_numbers
 
@@ -35,7 +36,7 @@ class Shape(NamedTuple):
     kurtosis: Any
 
 
-class AbstractDistribution(eqx.Module):
+class AbstractDistribution(AbstractModule):
     """How a dimension varies from part to part: a deviation from its nominal value, as a function of a standard normal
     score. So dimensions of any kind are drawn, correlated and searched through normal scores.
 
