@@ -173,7 +173,7 @@ class Outline(AbstractModule):
         """Whether the boundary goes on from elements, that way, with a hollow corner or a concave arc."""
         n = self.count - 2 * self.tips  # the tips of a chain stand behind it
         on, over, turn = (e + way) % n, (e + 2 * way) % n, self.table[4]
-        corner, arc = np.array(self.corners), np.array(self.hollow)
+        corner, arc = jnp.asarray(self.corners), np.array(self.hollow)
         inward, flat = (corner & (turn < -SMOOTH())) | arc, corner & (jnp.abs(turn) <= SMOOTH())
         ends = np.zeros_like(e, bool) if self.closed else (e + way < 0) | (e + way >= n)
         return (pick(inward, on) | (pick(flat, on) & arc[over])) & ~ends
