@@ -14,7 +14,7 @@ from .plant import Plant
 
 
 _STRIDE = 0.3  # the longest step where contacts are watched, in radians, or parts of the mechanism's size
-_PAST = 1.5  # times how long a gap takes to close, as it changes now: no step is longer,
+_PAST = 1.5  # times how long a gap takes to close, as it changes now: no step is twice as long,
 _SHALLOW = Threshold(1e-9, 1e-5)  # unless bodies would then overlap by less than this part of the mechanism's size
 
 
@@ -77,7 +77,8 @@ def stride(
     deep = gaps + (rate + onward * past / 2) * past < -_SHALLOW() * size
     # rates are those of the elements that were the closest when the step began
     known = ~active & (jnp.abs(now.frame.gaps - gaps) <= _SHALLOW() * size)
-    return jnp.minimum(longest, jnp.min(jnp.where(deep & known, past, jnp.inf), 0))
+    past = jnp.min(jnp.where(deep & known, past, jnp.inf), 0)
+    return jnp.where(2 * past < longest, past, longest)
 
 
 def _closing_time(gap: Array, rate: Array, onward: Array) -> Array:
