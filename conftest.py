@@ -9,7 +9,9 @@ import jax
 import pytest
 
 
-_CACHE = os.environ.get("MBSJAX_CACHE", str(pathlib.Path(__file__).parent / ".cache" / "jax"))
+# of the user, not of the checkout: compiling is most of the time, and another clone needs the same programs
+_CACHES = pathlib.Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser()
+_CACHE = os.environ.get("MBSJAX_CACHE", str(_CACHES / "mbsjax-tests"))
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_compilation_cache_dir", _CACHE)
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
