@@ -113,13 +113,6 @@ def whole(x: Any, what: str, least: int) -> int:
     return n
 
 
-def flag(x: Any, what: str) -> bool:
-    """`x` as a truth value: what merely counts as true, as the text "no" does, is refused."""
-    if not isinstance(x, bool | np.bool_):
-        raise ValueError(f"{what} must be True or False, got {x!r}")
-    return bool(x)
-
-
 def is_concrete(*trees: Any) -> bool:
     """Whether no leaf is being traced, so that NumPy may compute with it. To look at a number, ask `visible` or
     `value`: a number that is being differentiated can be looked at too."""
