@@ -369,6 +369,14 @@ def _known(given: Any, found: Mapping[str, Any], what: str) -> dict[str, Any]:
     return given
 
 
+def _limit(given: Any, side: int, name: str) -> np.ndarray:
+    """One limit of a measure, or one for each of its values; infinite where it has none."""
+    found = np.asarray(side * np.inf if given is None else given)
+    if found.dtype.kind not in "iuf" or np.any(np.isnan(found)):
+        raise ValueError(f"a limit of {name!r} must be a number, or None for none, got {given!r}")
+    return found.astype(float)
+
+
 def _limits(given: dict[str, Any], found: Mapping[str, Array]) -> tuple[Array, Array]:
     given = _known(given, found, "`limits`")
     every = []
@@ -376,9 +384,7 @@ def _limits(given: dict[str, Any], found: Mapping[str, Array]) -> tuple[Array, A
         pair = given.get(name, (None, None))
         if not (isinstance(pair, (tuple, list, np.ndarray)) and len(pair) == 2):
             raise ValueError(f"the limits of {name!r} must be a pair (lower, upper), got {pair!r}")
-        low, high = (
-            side * np.inf if limit is None else np.asarray(limit, float) for side, limit in zip((-1, 1), pair)
-        )  # fmt: skip
+        low, high = (_limit(limit, side, name) for side, limit in zip((-1, 1), pair))
         try:
             low, high = (np.broadcast_to(v, x.shape).reshape(-1) for v in (low, high))
         except ValueError as error:
