@@ -527,7 +527,7 @@ def test_friction_of_contacts():
         "{sliding = 0.3, static = 0.2}": "line 11, contacts.C.friction: the static coefficient .* 0.2 < 0.3",
         "{sliding = 0.3, radius = 0.2}": "contacts.C.friction.radius: the key 'radius' has no meaning here",
         "{static = 0.3}": "contacts.C.friction: 'sliding' is missing",
-        "[0.1, 0.2]": "contacts.C: the .* must be a number",
+        "[0.1, 0.2]": "contacts.C: the .* must be one number",
         "true": "contacts.C.friction: a number, a formula or an array is expected, got True",
     }.items():
         with pytest.raises(mbs.FileError, match=told):

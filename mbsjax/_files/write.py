@@ -359,7 +359,7 @@ def _element(element: AbstractElement, what: str) -> dict[str, Any]:
 def _law(law: Any, what: str) -> Any:
     if isinstance(law, Law):
         for name, f in LAWS.items():
-            if f is law.function:
+            if Law(f).function.rest == law.function.rest:
                 return name
         raise ValueError(f"{what} has a Python function for its motion law, which a model file cannot hold")
     return _named("motion law", law, what)
