@@ -134,8 +134,11 @@ def test_functions_are_equal_only_if_all_they_refer_to_is():
     assert made(jnp.ones(3)) == made(jnp.ones(3))
     different = [made(2.0), made(2), made(-0.0), made(0.0), made(2.0, 1.0), made(jnp.ones(3)), made(jnp.ones(2))]
     assert all((f == g) == (i == j) for i, f in enumerate(different) for j, g in enumerate(different))
-    thing = type("Thing", (), {"k": 2.0})()  # it may change unseen
-    assert Plain(lambda t: thing.k * t) != Plain(lambda t: thing.k * t)
+    thing = type("Thing", (), {"k": 2.0})()
+    before = Plain(lambda t: thing.k * t)
+    assert before == Plain(lambda t: thing.k * t)
+    thing.k = 3.0
+    assert before != Plain(lambda t: thing.k * t)
     names = {"k": 2.0}
     first, second = (eval("lambda t: k * t", names) for _ in range(2))
     before = Plain(first)

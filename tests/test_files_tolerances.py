@@ -100,7 +100,7 @@ def test_study_of_a_file_has_zones_lots_and_correlation():
         ('["a", "b"]', '["a"]', "the lot 'rods' must name at least two"),
         ("a.bore = 0.5", "a.boer = 0.5", "line 34, correlation.a.boer: there is an unknown dimension with a tolerance"),
         ("a.bore = 0.5", "a.bore = [0.5]", "correlation.a.bore: one number is expected"),
-        ("a.bore = 0.5", "a.bore = 1.5", "not positive semi-definite"),
+        ("a.bore = 0.5", "a.bore = 1.5", "the correlation of 'a' and 'bore' must be between -1 and 1, got 1.5"),
         ("a.bore = 0.5", "a = 0.5", "correlation.a: a table is expected"),
         ('kind = "through"', 'kind = "trough"', "of the kind 'fourier', 'spline', 'through', not 'trough'"),
     ],

@@ -5,12 +5,14 @@ import json
 import os
 import pathlib
 import resource
+import shutil
 import subprocess
 import sys
 import time
 
 import duckdb
 import fsspec
+import jax.numpy as jnp
 import numpy as np
 import pandas
 import polars
@@ -150,6 +152,89 @@ def test_a_store_of_the_earlier_version_is_taken_over(study, calm, tmp_path):
     assert len(pandas.read_parquet(tmp_path)) == N
     with pytest.raises(ValueError, match="it has other seed"):
         run(study, tmp_path, seed=1)
+
+
+def clipped(text):
+    """A study whose measure is written down in a text; `top` is a number that it refers to."""
+    scope = {"jnp": jnp, "top": 9.0}
+    exec(text, scope)
+    return mbs.Study(lambda p: 2 * p["a"], {"a": 2.0}, {"a": 0.06}, {"travel": scope["travel"]}), scope
+
+
+TRAVEL = "def travel(x):\n    most = top\n    return jnp.minimum(x, most)"
+
+
+@pytest.fixture(scope="module")
+def travels(tmp_path_factory):
+    """A store of a measure that is clipped nowhere."""
+    done = run(clipped(TRAVEL)[0], tmp_path_factory.mktemp("travels") / "store", 2 * CHUNK)
+    assert 4.05 < done.sample().values.max() < 8.0
+    return done
+
+
+def copied(done, folder, change=lambda manifest: manifest):
+    shutil.copytree(done.path, folder)
+    manifest = folder / "_manifest.json"
+    manifest.write_text(json.dumps(change(json.loads(manifest.read_text()))))
+    return folder
+
+
+@pytest.mark.parametrize("top", [4.05, 8.0])  # where it cuts off some samples, and where it never matters so far
+def test_a_model_that_was_changed_is_refused(travels, top):
+    text = TRAVEL.replace("most = top", f"most = {top}")
+    with pytest.raises(
+        ValueError, match=r"another study: it has another measure 'travel' \(its code, top\)\. Take ano"
+    ):
+        run(clipped(text)[0], travels.path, 2 * CHUNK)
+    scope = clipped(TRAVEL)[1]
+    scope["top"] = top
+    changed = mbs.Study(lambda p: 2 * p["a"], {"a": 2.0}, {"a": 0.06}, {"travel": scope["travel"]})
+    with pytest.raises(
+        ValueError, match=rf"'travel' \(top = 9.0, now {top}\).*remove \"functions\" from _manifest.json"
+    ):
+        run(changed, travels.path, 2 * CHUNK)
+    modeled = mbs.Study(lambda p: p["a"] + p["a"], {"a": 2.0}, {"a": 0.06}, {"travel": clipped(TRAVEL)[1]["travel"]})
+    with pytest.raises(ValueError, match=r"it has another model \(its code\)\."):
+        run(modeled, travels.path, 2 * CHUNK)
+
+
+def test_harmless_changes_are_accepted(travels):
+    for text in (
+        TRAVEL.replace("    most", "    # a comment\n\n    most"),
+        TRAVEL.replace("most", "largest"),
+        TRAVEL.replace("(x)", "(stroke)").replace("(x,", "(stroke,"),
+        TRAVEL.replace("(x):", '(x):\n    "Documented."'),
+    ):
+        same(run(clipped(text)[0], travels.path, 2 * CHUNK), travels)
+
+
+@pytest.mark.parametrize("without", ["functions", "this version"])
+def test_where_keys_cannot_be_compared_samples_are(travels, tmp_path, without):
+    def change(manifest):
+        (keys,) = manifest.pop("functions").values()
+        return manifest if without == "functions" else {**manifest, "functions": {"Python 2.7": keys}}
+
+    cut = clipped(TRAVEL.replace("top", "4.05"))[0]
+    with pytest.raises(ValueError, match=r"other values: sample \d+ has travel = 4\.0\d+, now 4\.05"):
+        run(cut, copied(travels, tmp_path / "cut", change), 2 * CHUNK)
+    taken = copied(travels, tmp_path / "same", change)
+    same(run(clipped(TRAVEL)[0], taken, 2 * CHUNK), travels)
+    manifest = json.loads((taken / "_manifest.json").read_text())
+    assert len(manifest["functions"]) == 1 + (without != "functions")
+    with pytest.raises(ValueError, match="another measure 'travel'"):  # from now on, keys tell
+        run(clipped(TRAVEL.replace("top", "8.0"))[0], taken, 2 * CHUNK)
+
+
+def test_of_functions_that_cannot_be_seen_samples_are_compared(tmp_path):
+    hidden = (k for k in ())
+    study = lambda top: mbs.Study(
+        lambda p: 2 * p["a"], {"a": 2.0}, {"a": 0.06}, {"travel": lambda x: jnp.minimum(x, (hidden, top)[1])}
+    )
+    with pytest.warns(UserWarning, match="`hidden`: cannot pickle"):
+        done = run(study(9.0), tmp_path, 2 * CHUNK)
+    same(run(study(9.0), tmp_path, 2 * CHUNK), done)
+    with pytest.raises(ValueError, match=r"other values: sample \d+ has travel"):
+        run(study(4.05), tmp_path, 2 * CHUNK)
 
 
 @pytest.mark.parametrize("bad", [3, "", object()])

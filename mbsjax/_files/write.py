@@ -359,7 +359,7 @@ def _element(element: AbstractElement, what: str) -> dict[str, Any]:
 def _law(law: Any, what: str) -> Any:
     if isinstance(law, Law):
         for name, f in LAWS.items():
-            if f is law.function:
+            if Law(f).function.rest == law.function.rest:
                 return name
         raise ValueError(f"{what} has a Python function for its motion law, which a model file cannot hold")
     return _named("motion law", law, what)
@@ -384,8 +384,12 @@ def _tolerance(given: Any) -> Any:
     apart = lambda made: np.max(np.abs(_numbers(given.spread.location - made.spread.location))) > 1e-15 * (high - low)
     made = make(tol, **more)
     if apart(made) or abs(float(made.std / given.std) - 1) > 1e-15:
-        more["sigma"] = float(given.std)
-        made = make(tol, **more)
+        try:
+            made = make(tol, **more | {"sigma": float(given.std)})
+            more["sigma"] = float(given.std)
+        except ValueError:  # of one that has ends, beyond its limits: by how badly these are kept
+            more["cpk"] = float(made.std / given.std)
+            made = make(tol, **more)
     if apart(made):
         more["shift"] = _numbers(given.spread.location - made.spread.location)
     return {"type": kind, "tol": tol, **more}

@@ -1,108 +1,143 @@
-"""Plain functions, compared by what they say: the same code that refers to the same values is the same function.
+"""Functions of users: each is what it was when it was handed over.
 
 JAX keeps a compiled program for each function it was made of. A lambda that is written anew on every call, or in a cell
-of a notebook that is run again, would be compiled anew each time.
+of a notebook that is run again, would be compiled anew each time; and one that reads what has been changed meanwhile
+would find the program of what it was. So a function is copied when it is handed over, and a digest of the copy tells
+what it is.
 """
 
-import builtins
-import dis
-import types
-from collections.abc import Callable, Iterator
+import contextlib
+import os
+import pickle
+import sys
+import sysconfig
+import warnings
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import equinox as eqx
 import jax
-import numpy as np
 
-from .precision import is_concrete
+from .copies import Hole, Keyed, Unseen
+from .libraries import is_library, label, root
 from .reprs import short
+from .restored import restored
+from .snapshot import ALONE, Beside, Snapshot, filled, snapshot
 
 
-# what these define does not change while a program runs
-_LIBRARIES = frozenset(
-    {"builtins", "diffrax", "equinox", "jax", "jaxlib", "lineax", "math", "mbsjax", "numpy", "optax", "scipy"}
-)
-_SIMPLE = (type(None), type(...), bool, int, float, complex, str, bytes)
+_warned: set[tuple[str, str]] = set()
 
 
-class Plain:
-    """A plain function. It equals another one of the same code if all that both refer to, by name or from around them,
-    can be compared and is equal; else only itself."""
+class Plain(Keyed):
+    """A function of a user, or any other callable, as it was when it was handed over. It equals another one that does
+    the same.
 
-    def __init__(self, function: Callable):
-        self.function = function
-        try:
-            self.key, self.known = _function(function, ()), True
-            self.hash = hash(self.key)
-        except (TypeError, ValueError, RecursionError):
-            self.key, self.known, self.hash = function, False, hash(function)
+    Where its surroundings cannot be seen it equals only itself, is called as it is, and draws a warning: then a program
+    of it is found again as long as this object lives, and no longer.
+
+    - `known`: whether all could be seen.
+    - `own`: whether any code in it is not a library's.
+    - `parts`: what it refers to by name, with values or digests.
+    - `numbers`: arrays and traced numbers, which are not part of it: for the holes in their places.
+    """
+
+    def __init__(self, function: Any, numbers: Iterable[Any] = (), beside: Beside = ALONE, look: bool = True):
+        numbers, self.beside, self.trusted = tuple(numbers), beside, frozenset()
+        taken = self._taken(function, numbers) if look else None
+        self.known = taken is not None
+        if taken is None:
+            taken = Snapshot(function, os.urandom(16), False, {}, numbers, frozenset(), True, {})
+        self.function, self.key, self.lasting, self.parts, self.numbers, self.names, self.own, self.holders = taken
+
+    def _taken(self, function: Any, numbers: tuple) -> Snapshot | None:
+        while True:
+            try:
+                return snapshot(function, numbers, self.beside, self.trusted)
+            except Unseen as unseen:
+                others = unseen.package not in (root(getattr(function, "__module__", None)), *self.trusted)
+                if not (others and _installed(unseen.package)):
+                    _warn(function, unseen)
+                    return None
+                self.trusted |= {unseen.package}  # one cannot look into it: it is somebody else's, who knows
 
     def __call__(self, *args: Any) -> Any:
-        return self.function(*args)
+        return self.call((), *args)
+
+    def call(self, numbers: Sequence[Any], *args: Any) -> Any:
+        """Its value, with numbers in its holes."""
+        f = self.with_numbers(numbers)
+        with self.surroundings():
+            return f(*args)
+
+    def with_numbers(self, numbers: Sequence[Any]) -> Any:
+        """The function with numbers in its holes."""
+        if not numbers:
+            return self.function
+        if self.known:
+            return filled(self.function, numbers)
+        return jax.tree_util.tree_map(lambda x: numbers[x.number] if isinstance(x, Hole) else x, self.function)
+
+    def surroundings(self) -> contextlib.AbstractContextManager:
+        """Classes and modules as they were when it was handed over; nothing is done where they are so still."""
+        with contextlib.suppress(Unseen):
+            if not self.holders or snapshot(self.function, (), self.beside, self.trusted).digest == self.key:
+                return contextlib.nullcontext()
+        return restored(self.holders)
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, Plain) and self.hash == other.hash and self.key == other.key
+        return isinstance(other, Plain) and self.key == other.key
 
     def __hash__(self) -> int:
-        return self.hash
+        return hash(self.key)
+
+    def __deepcopy__(self, _: Any) -> "Plain":
+        return self
 
     def __reduce__(self) -> Any:
-        return Plain, (self.function,)
+        """As it was handed over, wherever it goes; without cloudpickle, as what has its name there."""
+        try:
+            import cloudpickle
+        except ImportError:
+            return Plain, (_under_its_name(self.function), self.numbers, self.beside)
+        return _unpacked, (cloudpickle.dumps(vars(self)),)
 
     def __repr__(self) -> str:
         return short(self.function)
 
 
-def _function(f: types.FunctionType | Any, around: tuple) -> tuple:
-    """All that tells a function from others; raises where that cannot be said. `around` are those that refer to it."""
-    if not isinstance(f, types.FunctionType):
-        raise TypeError("only plain functions show what they do")
-    if f.__code__ in around:
-        return ("again", around.index(f.__code__))
-    around = (*around, f.__code__)
-    names = sorted(set(_globals(f.__code__)))
-    bound = [vars(builtins).get(n) if n not in f.__globals__ else f.__globals__[n] for n in names]
-    held = [cell.cell_contents for cell in f.__closure__ or ()]
-    return f.__code__, tuple(_value(x, around) for x in (f.__defaults__, f.__kwdefaults__, held, bound))
+def _unpacked(content: bytes) -> Plain:
+    made = object.__new__(Plain)
+    made.__dict__.update(pickle.loads(content))
+    return made
 
 
-def _globals(code: types.CodeType) -> Iterator[str]:
-    """The global names that a function, or one within it, reads."""
-    for step in dis.get_instructions(code):
-        if step.opname == "LOAD_GLOBAL":
-            yield step.argval
-        elif step.opname == "IMPORT_NAME" and not _library(step.argval):
-            raise TypeError("a module may change")
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            yield from _globals(inner)
+def _under_its_name(function: Any) -> Any:
+    """What a module has under the name of a function that was copied, if there is such a thing."""
+    found = sys.modules.get(getattr(function, "__module__", None) or "")
+    for part in label(function).split("."):
+        found = getattr(found, part, None)
+    return function if found is None else found
 
 
-def _value(x: Any, around: tuple) -> Any:
-    """A value as something to compare; raises where it may change unseen."""
-    if isinstance(x, _SIMPLE):
-        return type(x), repr(x)
-    if isinstance(x, (tuple, list)):
-        return type(x), tuple(_value(y, around) for y in x)
-    if isinstance(x, dict):
-        return type(x), tuple((_value(k, around), _value(y, around)) for k, y in x.items())
-    if isinstance(x, (np.ndarray, np.generic, jax.Array)):
-        if not is_concrete(x) or x.dtype.hasobject:
-            raise TypeError("there is no value yet")
-        return type(x), x.shape, x.dtype, getattr(x, "weak_type", None), np.asarray(x).tobytes()
-    if isinstance(x, types.ModuleType) and _library(x.__name__):
-        return x
-    if isinstance(x, eqx.Module) and _library(type(x).__module__):
-        leaves, structure = jax.tree_util.tree_flatten(x)
-        return structure, tuple(_value(leaf, around) for leaf in leaves)
-    if (
-        callable(x)
-        and _library(getattr(x, "__module__", None))
-        and "<locals>" not in getattr(x, "__qualname__", "<locals>")
-    ):
-        return x
-    return _function(x, around)
+def _installed(package: str) -> bool:
+    """Whether a package was not written here."""
+    file = getattr(sys.modules.get(package), "__file__", None)
+    return bool(file) and file.startswith((sysconfig.get_paths()["purelib"], sysconfig.get_paths()["platlib"]))
 
 
-def _library(module: Any) -> bool:
-    return isinstance(module, str) and module.partition(".")[0] in _LIBRARIES
+def _warn(function: Any, unseen: Unseen) -> None:
+    """Once for each function and reason."""
+    code = getattr(function, "__code__", None)
+    place = getattr(function, "__module__", None) if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+    name = f"{label(function)} ({place})"
+    if (name, unseen.name) in _warned:
+        return
+    _warned.add((name, unseen.name))
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and is_library(root(frame.f_globals.get("__name__"))):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(
+        f"the function {name} is compiled anew each time it is handed over, for not all that it refers to can be "
+        f"compared. {unseen}. Do not change that while the function is in use; with numbers, arrays, or objects that "
+        "can be pickled it is compiled once",
+        stacklevel=level,
+    )

@@ -3,9 +3,9 @@ once."""
 
 import contextlib
 import functools
+import itertools
 import threading
-import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
@@ -15,9 +15,12 @@ import numpy as np
 from jax.core import eval_jaxpr
 from jax.interpreters import partial_eval
 
+from .copies import Hole
 from .functions import Plain
+from .libraries import is_library, root
 from .precision import is_concrete
 from .reprs import short
+from .snapshot import ALONE, Beside
 from .waiting import explained, traced
 from .xla import quick_compile_options
 
@@ -100,29 +103,58 @@ def without_unused(f: Callable, *args: Any) -> Callable:
 
 
 class Function(eqx.Module):
-    """A function whose leaves are the arrays in it, and nothing else: a plain one has none."""
+    """A function of a user. Its leaves are the arrays of a module, and traced numbers that a function refers to. All
+    else in it is what it was when it was handed over, and is compared by what it is (see `Plain`)."""
 
-    arrays: Any
-    rest: Any = eqx.field(static=True)
+    arrays: tuple
+    rest: Plain = eqx.field(static=True)
 
     def __call__(self, *args: Any) -> Any:
-        return eqx.combine(self.arrays, self.rest)(*args)
+        return self.rest.call(self.arrays, *args)
+
+    def __getattr__(self, name: str) -> Any:
+        """What a module that was handed over has."""
+        if name in ("arrays", "rest") or name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.rest.with_numbers(self.arrays), name)
 
     def __repr__(self) -> str:
-        return short(eqx.combine(self.arrays, self.rest))
+        return short(self.rest.with_numbers(self.arrays))
 
 
-def as_function(f: Any, *args: Any) -> Any:
-    """A function whose leaves are arrays; what else it is made of is compared by value (see `Plain`). With arguments
-    like those that it will be called with, also the traced numbers that a plain function has closed over are leaves:
-    what is not can be neither differentiated implicitly nor batched."""
-    plain = not isinstance(f, eqx.Module) or (isinstance(f, Function) and f.arrays is None)
+def as_function(f: Any, *args: Any, of: Any = None, then: Sequence[Any] = ()) -> Any:
+    """A function that was handed over, as a `Function`; modules of libraries as they are, for their arrays are leaves
+    already.
+
+    - `args`: like those that it will be called with. One that refers to what cannot be seen is traced with them at
+        once: then it is what it is now, and the traced numbers that it has closed over are leaves.
+    - `of`: a tree like its argument, whose classes may be the user's.
+    - `then`: functions of what it gives, that were handed over: they look at it in its `surroundings`.
+    """
     if not isinstance(f, Function):
-        arrays, rest = eqx.partition(f, eqx.is_array)
-        rest = jax.tree_util.tree_map(lambda x: Plain(x) if isinstance(x, types.FunctionType) else x, rest)
-        f = Function(arrays, rest) if jax.tree_util.tree_leaves(rest) else f
-    if plain and args and not (isinstance(f.rest, Plain) and f.rest.known):
-        converted = eqx.filter_closure_convert(f, *args)
-        if not is_concrete(converted):
-            return as_function(converted)
-    return f
+        names = [x.rest.names for x in then if isinstance(x, Function)]
+        made = _made(f, Beside(tuple(_classes(jax.tree_util.tree_structure(of))), frozenset().union(*names)))
+        if isinstance(f, eqx.Module) and not made.rest.own and all(map(eqx.is_array, jax.tree_util.tree_leaves(f))):
+            return f
+        f = made
+    return f if f.rest.known or not args else _made(eqx.filter_closure_convert(f, *args), look=False)
+
+
+def _made(f: Any, beside: Beside = ALONE, look: bool = True) -> Function:
+    leaves, structure = jax.tree_util.tree_flatten(f)
+    number = itertools.count()
+    holes = [Hole(next(number)) if eqx.is_array(x) else x for x in leaves]
+    plain = Plain(jax.tree_util.tree_unflatten(structure, holes), filter(eqx.is_array, leaves), beside, look)
+    return Function(plain.numbers, plain)
+
+
+def _classes(structure: Any) -> dict[type, None]:
+    """The classes that a tree is made of, but for those of libraries."""
+    node = structure.node_data()
+    own = () if node is None or is_library(root(node[0].__module__)) else (node[0],)
+    return {cls: None for part in (own, *map(_classes, structure.children())) for cls in part}
+
+
+def surroundings(f: Any) -> contextlib.AbstractContextManager:
+    """What a function was handed over in, while its results are looked at."""
+    return f.rest.surroundings() if isinstance(f, Function) else contextlib.nullcontext()

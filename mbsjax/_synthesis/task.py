@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from .._dynamics.outcome import failure, sequence
 from .._programs.precision import as_float
 from .._programs.reprs import has_numbers, head
-from .._programs.trees import as_function
+from .._programs.trees import as_function, surroundings
 from .._tolerance.parameters import Choice, picks
 from .goal import AbstractGoal, Match, Within
 
@@ -105,7 +105,8 @@ class Task(eqx.Module):
                 raise ValueError(f"the condition {name!r} must be a Within, got {condition!r}")
             if name in goals:
                 raise ValueError(f"a goal and a condition are both called {name!r}")
-        self.model = as_function(model)
+        measures = [part.measure for part in (*goals.values(), *conditions.values())]
+        self.model = as_function(model, of=start, then=measures)
         self.choice = Choice(start, variables, "bounds")
         given = [x[1] if picks(x) else x for x in variables.values()]
         pairs = [_bounds(*x) for x in zip(variables, self.choice.parts(self.choice.values), given)]
@@ -118,7 +119,7 @@ class Task(eqx.Module):
         self.tied_shapes = ()
         if self.tied is not None:
             self.tied_shapes = tuple((n, jnp.shape(self.tied.leaves[i])) for n, i in zip(ties, self.tied.places))
-        self.ties = tuple(as_function(x[1] if picks(x) else x) for x in ties.values())
+        self.ties = tuple(as_function(x[1] if picks(x) else x, of=start) for x in ties.values())
         both = set(self.tied.places) & set(self.choice.places) if self.tied else set()
         if both:
             name = next(n for n, i in zip(ties, self.tied.places) if i in both)  # pyright: ignore
@@ -173,7 +174,8 @@ class Task(eqx.Module):
         return self.model(self.place(jnp.asarray(x)))
 
     def _measured(self, outcome: Any) -> list[Array]:
-        return [jnp.asarray(part.measure(outcome), float) for part in (*self.goals, *self.conditions)]
+        with surroundings(self.model):
+            return [jnp.asarray(part.measure(outcome), float) for part in (*self.goals, *self.conditions)]
 
     def __call__(self, x: Float[Array, " d"]) -> Found:
         """All that is measured of one design."""

@@ -18,7 +18,8 @@ import numpy as np
 from .._programs.reprs import brief
 from .claims import Claims
 from .drawn import AbstractDrawn
-from .evaluate import statistics_of
+from .evaluate import statistics_of, values_of
+from .identity import described
 from .sample import Sample, bar, part_of
 from .sampler import AbstractSampler, counts
 from .statistics import Scale, Statistics, scale_of
@@ -107,7 +108,8 @@ def campaign(
 
     - `study`, `n`, `seed`, `method`: as for [`mbsjax.monte_carlo`][].
     - `store`: a folder, or an address that fsspec knows: `"s3://bucket/folder"`. One that belongs to another study is
-        refused; a damaged chunk is found and run again. Without a store, statistics are all that is kept.
+        refused, be it that a number has changed that the model refers to; a damaged chunk is found and run again.
+        Without a store, statistics are all that is kept.
     - `chunk`: how many samples a device runs at once, and a file holds.
     - `executor`: whose workers make the chunks: any executor of `concurrent.futures`, such as a
         `ProcessPoolExecutor` (of new processes, not of forks), `dask.distributed.Client(...).get_executor()` or
@@ -138,16 +140,17 @@ def campaign(
             raise ValueError(f"a measure of a campaign cannot be called {name!r}: its store has a column of that name")
     n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
     until = _precision(until, study, method)
-    place, mark = None if store is None else Store(store), ""
+    place, mark, description = None if store is None else Store(store), "", {}
     together = jax.process_count() > 1
     if place is not None:
-        description = _described(study, seed, method, chunk, None if method == "random" else n)
+        description = described(study, seed, method, chunk, None if method == "random" else n)
         mark = fingerprint(description)
-        if jax.process_index() == 0:
-            place.open(description)
     elif together:
         raise ValueError("several processes need a store, where all of them see what each has made")
-    course = _Course(Work(study, method, n, seed, chunk, place, mark), until)
+    work = Work(study, method, n, seed, chunk, place, mark)
+    if place is not None and jax.process_index() == 0:
+        place.open(description, lambda: _difference(work))
+    course = _Course(work, until)
     try:
         (_together if together else _shared)(course, executor, progress)
     except (StoreError, BrokenExecutor) as error:
@@ -350,19 +353,20 @@ def _precision(until: Any, study: Study, method: str) -> dict[str, float]:
     return {"" if name == "yield" else name: float(error) for name, error in until.items()}
 
 
-def _described(study: Study, seed: int, method: str, chunk: int, n: int | None) -> dict:
-    """What makes a study this one and no other."""
-    numbers = lambda x: np.asarray(x, float).reshape(-1).tolist()
-    spreads = [
-        [type(d).__name__, *(x for part in d.spread for x in numbers(part)), *d.parameters]
-        for d, c in zip(study.distributions, study.counts)
-        for _ in range(c)
-    ]
-    return {
-        "seed": seed, "method": method, "chunk": chunk, "samples": n,
-        "dimensions": list(study.names), "nominal": numbers(study.nominal), "tolerances": spreads,
-        "other dimensions": [numbers(x) for x in study.choice.leaves if eqx.is_array_like(x)],
-        "correlation": numbers(study.mixing), "measures": list(study.columns),
-        "values at nominal": [float(f"{x:.9g}") for x in numbers(study.at_nominal.values)],
-        "values aside": [float(f"{x:.9g}") for x in numbers(study(study.mean + study.std / 2).values)],
-    }  # fmt: skip
+def _difference(work: Work) -> str:
+    """A value in the store that is another one in this study; empty where there is none. The samples of the first chunk
+    that can be read are made again."""
+    assert work.store is not None
+    for k in sorted(x for x in work.store.chunks() if x < work.count):
+        try:
+            stored = work.store.read(k, work.mark, work.size(k)).values
+        except (ValueError, OSError):  # a damaged one, which is found when its turn comes
+            continue
+        values = values_of(work.study, work.plan, k, work.chunk)[: len(stored)]
+        same = np.isclose(values, stored, rtol=1e-6, atol=0.0, equal_nan=True)
+        if same.all():
+            return ""
+        i, j = np.argwhere(~same)[0]
+        name, number = work.study.columns[j], k * work.chunk + i
+        return f"sample {number} has {name} = {stored[i, j]:.9g}, now {values[i, j]:.9g}"
+    return ""

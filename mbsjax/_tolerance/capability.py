@@ -48,7 +48,7 @@ class Capability(NamedTuple):
 
 def capability(moments: Moments, lower: Any, upper: Any) -> Capability:
     """Capability and yield from four moments, for a mean 0 and standard deviation 1 as the normal distribution has it,
-    corrected for skewness and kurtosis after Cornish and Fisher.
+    corrected for skewness and kurtosis after Cornish and Fisher. A limit that is None or infinite is none.
 
     !!! Example
 
@@ -56,12 +56,23 @@ def capability(moments: Moments, lower: Any, upper: Any) -> Capability:
         >>> found.cpk.tolist(), (1e6 * (1 - found.good)).round(2).tolist()
         ([1.0], [2699.8])
     """
-    lower, upper = (np.broadcast_to(np.asarray(x, float), moments.mean.shape) for x in (lower, upper))
+    lower, upper = (np.broadcast_to(_bound(x, side), moments.mean.shape) for x, side in ((lower, -1), (upper, 1)))
+    if not np.all(lower < upper):
+        k = np.unravel_index(np.argmin(lower < upper), lower.shape)
+        raise ValueError(f"the limits of a capability are in the wrong order: {lower[k]:.6g}, {upper[k]:.6g}")
     cp, cpk = indices(moments, lower, upper)
     every = [np.asarray(x).reshape(-1) for x in (*moments, lower, upper)]
     tails = [(_below(lo, *four), _below(-hi, -four[0], four[1], -four[2], four[3])) for *four, lo, hi in zip(*every)]
     below, above = (np.array(x).reshape(cp.shape) for x in zip(*tails))
     return Capability(cp, cpk, below, above)
+
+
+def _bound(x: Any, side: int) -> np.ndarray:
+    """A limit, or several, which may be infinite; None for none."""
+    found = np.asarray(side * np.inf if x is None else x)
+    if found.dtype.kind not in "iuf" or np.any(np.isnan(found)):
+        raise ValueError(f"the limits of a capability must be numbers, got {x!r}")
+    return found.astype(float)
 
 
 def indices(moments: Moments, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,9 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 
+from .._programs.custom_types import Given, Number
 from .._programs.modules import AbstractModule
+from .._programs.precision import plain_number
 from .._programs.reprs import by_fields
 from .study import Study
 
@@ -28,20 +30,18 @@ class Cost(AbstractModule):
 
     def __init__(
         self,
-        fixed: float | int,
-        factor: float | int,
-        power: float | int = 1.0,
-        lower: float | int = 0.0,
-        upper: float | int = float("inf"),
+        fixed: Number,
+        factor: Number,
+        power: Number = 1.0,
+        lower: Number = 0.0,
+        upper: Number = float("inf"),
     ):
-        self.fixed, self.factor, self.power = float(fixed), float(factor), float(power)
-        self.lower, self.upper = float(lower), float(upper)
-        for name in ("factor", "power"):
-            if not (getattr(self, name) > 0 and np.isfinite(getattr(self, name))):
-                raise ValueError(f"the {name} of a cost must be positive, got {getattr(self, name)!r}")
-        if not np.isfinite(fixed):
-            raise ValueError(f"the fixed part of a cost must be a number, got {fixed!r}")
-        if not 0 <= lower < upper:
+        self.fixed = plain_number(fixed, "the fixed part of a cost")
+        self.factor = plain_number(factor, "the factor of a cost", above=0.0)
+        self.power = plain_number(power, "the power of a cost", above=0.0)
+        self.lower = plain_number(lower, "the lower bound of a cost", least=0.0)
+        self.upper = float("inf") if upper == float("inf") else plain_number(upper, "the upper bound of a cost")
+        if not self.lower < self.upper:
             raise ValueError(f"the bounds of a cost must have 0 <= lower < upper, got {lower!r}, {upper!r}")
 
     def of(self, T: Any) -> Any:
@@ -64,12 +64,14 @@ class Catalogue(AbstractModule):
     tolerances: tuple[float, ...] = eqx.field(static=True)
     costs: tuple[float, ...] = eqx.field(static=True)
 
-    def __init__(self, processes: Mapping[str, tuple[float, float]]):
+    def __init__(self, processes: Mapping[str, Given[tuple[Number, Number]]]):
         if not processes:
             raise ValueError("a catalogue needs at least one process")
         for name, pair in processes.items():
-            if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and pair[0] > 0 and np.isfinite(pair).all()):
+            if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
                 raise ValueError(f"the process {name!r} of a catalogue needs (tolerance > 0, cost), got {pair!r}")
+            plain_number(pair[0], f"the tolerance of the process {name!r} of a catalogue", above=0.0)
+            plain_number(pair[1], f"the cost of the process {name!r} of a catalogue", least=0.0)
         self.names = tuple(processes)
         self.tolerances, self.costs = (tuple(float(x) for x in column) for column in zip(*processes.values()))
 

@@ -131,6 +131,13 @@ def statistics_of(
     return on_host(own, scale, number, chunk, found.sequence)
 
 
+def values_of(study: Study, plan: AbstractSampler, number: int, chunk: int) -> np.ndarray:
+    """The values of a chunk, made by one device of this process: the same bits as on any other like it."""
+    mesh = Mesh(np.array(jax.local_devices()[:1]), ("samples",))
+    x = on_each(DrawnDimensions(study, plan), _placed(number * chunk + np.arange(chunk), mesh), mesh)
+    return np.asarray(on_each(study, x, mesh).values)
+
+
 def _rounds(
     study: Study, points: Callable, n: int, chunk: int, wanted: Iterable[int] | None, mesh: Mesh
 ) -> Iterator[_Round]:

@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 from jaxtyping import Array, Float
 
+from .._programs.precision import as_float, plain_number
 from .distribution.base import AbstractDistribution
 from .parameters import Choice
 
@@ -150,15 +151,18 @@ def _given(correlation: Any, names: tuple[str, ...]) -> Iterable[tuple[int, int,
             i, j = (names.index(name) for name in pair)
             if i == j:
                 raise ValueError(f"the dimension {pair[0]!r} cannot be correlated with itself")
-            if not np.isfinite(float(rho)):
-                raise ValueError(f"the correlation of {pair[0]!r} and {pair[1]!r} must be a number, got {rho!r}")
-            yield i, j, float(rho)
+            yield i, j, plain_number(rho, f"the correlation of {pair[0]!r} and {pair[1]!r}", least=-1.0, most=1.0)
         return
-    R = np.asarray(correlation, float)
+    R = np.asarray(as_float(correlation, "a correlation matrix"))
     if R.shape != (len(names), len(names)):
         raise ValueError(f"the correlation of {len(names)} dimensions must be a square matrix, got {R.shape}")
     if not (np.all(np.isfinite(R)) and np.allclose(R, R.T) and np.allclose(np.diag(R), 1)):
         raise ValueError("a correlation matrix must be symmetric, with ones on its diagonal")
+    if np.abs(R).max() > 1 + 1e-9:
+        i, j = np.unravel_index(np.abs(R).argmax(), R.shape)
+        raise ValueError(
+            f"the correlation of {names[i]!r} and {names[j]!r} must be between -1 and 1, got {R[i, j]:.6g}"
+        )
     yield from ((i, j, float(R[i, j])) for i in range(len(names)) for j in range(i))
 
 

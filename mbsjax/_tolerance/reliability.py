@@ -116,6 +116,8 @@ def reliability(
     """
     n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
     limits, rng, d = limits_of(study, rows="whole"), np.random.default_rng(seed), len(study.names)
+    if not limits:
+        raise ValueError("a study without limits has none that could be broken: give it `limits`")
     unchecked = Walk(Rare(np.nan, np.nan, 0), np.zeros((0, d)))
     walks = _walks(study, limits, rng, chunk, 2048) if check else [unchecked] * len(limits)
     found = search(study, limits, [np.concatenate([spread(d, starts, seed), _apart(w.arrived, starts)]) for w in walks])

@@ -1,5 +1,6 @@
 """Sampling: Monte Carlo, Latin hypercubes, Sobol sequences."""
 
+import os
 import warnings
 from typing import Any
 
@@ -121,6 +122,7 @@ def monte_carlo(
         (4.333, 0.5)
     """
     n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
+    _check_memory(study, n)
     plan = sampler(method, n, len(study.names), seed)
     chunks = []
     with bar(n, progress) as shown:
@@ -131,6 +133,24 @@ def monte_carlo(
     for done in chunks:
         tally.merge(done.statistics)
     return Sample(study, plan, tally, joined(chunks))
+
+
+def _check_memory(study: Study, n: int) -> None:
+    """Raises where the values of all samples do not fit into the memory of this machine."""
+    need, have = 8 * n * (study.lower.size + 2), _memory()  # the values, how it ended, and its sequence of contacts
+    if need > have:
+        raise ValueError(
+            f"{n} samples of {study.lower.size} value(s) take {need / 1e9:.3g} GB, and this machine has "
+            f"{have / 1e9:.3g} GB of memory: `campaign` makes as many without keeping them, or in a store"
+        )
+
+
+def _memory() -> float:
+    """Of this machine, in bytes; infinite where it does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, OSError, ValueError):
+        return np.inf
 
 
 def part_of(

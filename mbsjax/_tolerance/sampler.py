@@ -17,6 +17,7 @@ from .._programs.reprs import by_fields
 
 METHODS = ("random", "latin", "sobol")
 _REPLICATES = 16
+_MOST_SAMPLES = 2**32
 
 
 class AbstractSampler(eqx.Module):
@@ -137,14 +138,20 @@ def _runs(count: int, size: int, groups: int) -> int:
 
 
 def counts(**given: Any) -> list[int]:
-    """Whole numbers, positive but for the seed, which may be zero."""
+    """Whole numbers, positive but for the seed, which may be zero. Samples are told apart by 32 bits: of more of them,
+    some would come again."""
     for name, x in given.items():
         try:
-            known = operator.index(x) >= (0 if name == "seed" else 1)
+            known = operator.index(x) >= (0 if name == "seed" else 1) and not isinstance(x, bool)
         except TypeError:
             known = False
         if not known:
             raise ValueError(f"`{name}` must be a positive whole number{', or zero' * (name == 'seed')}, got {x!r}")
+        if name == "samples" and x > _MOST_SAMPLES:
+            raise ValueError(
+                f"there are {_MOST_SAMPLES} samples that differ, and {x} are asked for: rejects that are too rare to "
+                "be seen among them are found by `reliability`"
+            )
     return [operator.index(x) for x in given.values()]
 
 

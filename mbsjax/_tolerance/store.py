@@ -6,6 +6,7 @@ import importlib
 import json
 import os
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from .study import Evaluation
 
 COLUMNS = ("index", "kind", "sequence")
 _VALUES = ("values at nominal", "values aside")  # compared to 1e-6: they tell another model
+_FUNCTIONS = "functions"  # keys, which hold for some versions
+_NOT_MARKED = (*_VALUES, _FUNCTIONS)
 _MANIFEST, _EARLIER = "_manifest.json", "study.json"  # Arrow skips names that begin with _ or .
 
 
@@ -96,8 +99,12 @@ class Store:
         stems = [name.removesuffix(".parquet") for name in self.names() if name.endswith(".parquet")]
         return {int(stem) for stem in stems if stem.isdecimal()}
 
-    def open(self, description: dict) -> None:
-        """Makes the store, or makes sure that it is this study's. One of an earlier version is taken over."""
+    def open(self, description: dict, differs: Callable[[], str]) -> None:
+        """Makes the store, or makes sure that it is this study's. One of an earlier version is taken over.
+
+        `differs` tells which of the values in it this study does not have. That is asked where keys of functions cannot
+        be compared. Where they can, they decide: two functions may differ in rare variants only.
+        """
         try:
             self.files.makedirs(self.root, exist_ok=True)
         except OSError as error:
@@ -105,7 +112,7 @@ class Store:
         names = self.names()
         known = [name for name in (_MANIFEST, _EARLIER) if name in names]
         if known:
-            self._compare(known[0], description)
+            self._compare(known[0], description, differs)
         elif others := [name for name in names if not name.startswith((f".{_MANIFEST}.", f".{_EARLIER}."))]:
             raise ValueError(f"the folder {self.url} is not empty, and not the store of a campaign: it has {others[0]}")
         if _MANIFEST not in names:
@@ -121,20 +128,37 @@ class Store:
         except (ValueError, KeyError, TypeError):
             return None  # what opens it says what is wrong
 
-    def _compare(self, name: str, description: dict) -> None:
+    def _compare(self, name: str, description: dict, differs: Callable[[], str]) -> None:
+        (circumstances, here), *_ = description[_FUNCTIONS].items()
         try:
-            there = json.loads(self.get(name))
-            other = [
-                key for key in description if key not in _VALUES and repr(there.get(key)) != repr(description[key])
+            manifest = json.loads(self.get(name))
+            others = [
+                f"other {key}"
+                for key in description
+                if key not in _NOT_MARKED and repr(manifest.get(key)) != repr(description[key])
             ]
             for key in _VALUES:
-                known, now = (np.asarray(x[key], float) for x in (there, description))
+                known, now = (np.asarray(x[key], float) for x in (manifest, description))
                 if known.shape != now.shape or not np.allclose(known, now, rtol=1e-6, atol=0.0, equal_nan=True):
-                    other.append(key)
+                    others.append(f"other {key}")
+            every = manifest.get(_FUNCTIONS, {})
+            there = every.get(circumstances, {})
+            both = [what for what in here if here[what] and there.get(what)]
+            others += [_told(what, there[what], here[what]) for what in both if there[what]["key"] != here[what]["key"]]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{self.url}/{name} is not what a campaign has written: {error}") from error
-        if other:
-            raise ValueError(f"the store {self.url} belongs to another study: it has other {', '.join(other)}")
+        if not others and len(both) < len(here) and (value := differs()):
+            others = [f"other values: {value}"]
+        if others:
+            raise ValueError(
+                f"the store {self.url} belongs to another study: it has {', '.join(others)}. Take another folder, or "
+                f'the study as it was. If you are sure that no sample has another value, remove "{_FUNCTIONS}" from '
+                f"{name}: then those of a chunk are made again and compared"
+            )
+        if there != here and name == _MANIFEST:
+            with contextlib.suppress(StoreError):  # it may be there to be read only
+                whole = {**manifest, _FUNCTIONS: {**every, circumstances: here}}
+                self.put(_MANIFEST, json.dumps(whole, indent=1).encode())
 
     def write(self, k: int, names: tuple[str, ...], mark: str, seed: int, index: np.ndarray, found: Evaluation) -> None:
         """A chunk."""
@@ -164,8 +188,21 @@ class Store:
 
 def fingerprint(description: dict) -> str:
     """What marks the chunks of a study."""
-    known = {key: value for key, value in description.items() if key not in _VALUES}
+    known = {key: value for key, value in description.items() if key not in _NOT_MARKED}
     return hashlib.sha256(json.dumps(known).encode()).hexdigest()
+
+
+def _told(what: str, there: dict, here: dict) -> str:
+    """How a function differs, by the names that it refers to."""
+    before, now = there.get("parts", {}), here.get("parts", {})
+    names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    told = [
+        f"{name} = {before[name]}, now {now[name]}"
+        if name in before and name in now and "#" not in (before[name][0], now[name][0])  # digests tell nothing
+        else name
+        for name in names
+    ]
+    return f"another {what}" + (f" ({', '.join(told)})" if told else "")
 
 
 def chunk_file(k: int) -> str:

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 from .._dynamics.outcome import branch, check, failure, runs, sequence
 from .._programs.precision import as_float, numpy_of
 from .._programs.reprs import by_fields, has_numbers, head
-from .._programs.trees import as_function, once, without_unused
+from .._programs.trees import as_function, once, surroundings, without_unused
 from .distribution.base import AbstractDistribution
 from .distribution.symmetric import Normal
 from .mixing import check_sizes, groups, mixing
@@ -97,7 +97,6 @@ class Study(eqx.Module):
         correlation: Any = None,
         lots: Mapping[str, Sequence[str]] | None = None,
     ):
-        self.model = as_function(model)
         if not tolerances:
             raise ValueError("a study needs at least one tolerance")
         if not measures:
@@ -110,6 +109,7 @@ class Study(eqx.Module):
         self.mixing = mixing(self.distributions, self.choice, correlation, lots or {})
 
         self.labels, self.functions = tuple(measures), tuple(map(as_function, measures.values()))
+        self.model = as_function(model, of=nominal, then=self.functions)
         values, results, self.branch, events = _nominal(self.model, self.functions, self.labels, self.choice)
         check(results, "the study fails at its nominal dimensions")
         found = dict(zip(self.labels, values))
@@ -285,7 +285,9 @@ class Study(eqx.Module):
     def __call__(self, x: Float[Array, " d"]) -> Evaluation:
         """All measures of one variant, and its class."""
         outcome = self.outcome(x)
-        values = jnp.concatenate([as_float_or_bool(f(outcome), name).reshape(-1) for name, f in self.measures.items()])
+        with surroundings(self.model):
+            each = [as_float_or_bool(f(outcome), name).reshape(-1) for name, f in self.measures.items()]
+        values = jnp.concatenate(each)
         found = sequence(outcome)
         kind = jnp.where(jnp.all(jnp.isfinite(values)), 0, 3)
         kind = jnp.where(found != self.at_nominal.sequence, 1, kind)
@@ -320,7 +322,8 @@ def _nominal(model: Callable, functions: tuple[Callable, ...], names: tuple[str,
 
     def measured(x: Array) -> Any:
         outcome = model(choice.place(x))
-        values = [as_float_or_bool(f(outcome), name) for name, f in zip(names, functions)]
+        with surroundings(model):
+            values = [as_float_or_bool(f(outcome), name) for name, f in zip(names, functions)]
         return values, [run.result for run in runs(outcome)], branch(outcome), sequence(outcome)
 
     return without_unused(measured, choice.values)(choice.values)
@@ -369,6 +372,14 @@ def _known(given: Any, found: Mapping[str, Any], what: str) -> dict[str, Any]:
     return given
 
 
+def _limit(given: Any, side: int, name: str) -> np.ndarray:
+    """One limit of a measure, or one for each of its values; infinite where it has none."""
+    found = np.asarray(side * np.inf if given is None else given)
+    if found.dtype.kind not in "iuf" or np.any(np.isnan(found)):
+        raise ValueError(f"a limit of {name!r} must be a number, or None for none, got {given!r}")
+    return found.astype(float)
+
+
 def _limits(given: dict[str, Any], found: Mapping[str, Array]) -> tuple[Array, Array]:
     given = _known(given, found, "`limits`")
     every = []
@@ -376,9 +387,7 @@ def _limits(given: dict[str, Any], found: Mapping[str, Array]) -> tuple[Array, A
         pair = given.get(name, (None, None))
         if not (isinstance(pair, (tuple, list, np.ndarray)) and len(pair) == 2):
             raise ValueError(f"the limits of {name!r} must be a pair (lower, upper), got {pair!r}")
-        low, high = (
-            side * np.inf if limit is None else np.asarray(limit, float) for side, limit in zip((-1, 1), pair)
-        )  # fmt: skip
+        low, high = (_limit(limit, side, name) for side, limit in zip((-1, 1), pair))
         try:
             low, high = (np.broadcast_to(v, x.shape).reshape(-1) for v in (low, high))
         except ValueError as error:

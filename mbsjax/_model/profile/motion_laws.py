@@ -13,7 +13,7 @@ from ..._programs.custom_types import Numbers
 from ..._programs.modules import AbstractModule
 from ..._programs.precision import AGREEING, ROUNDING, as_float, look, number, positive
 from ..._programs.reprs import by_fields
-from ..._programs.trees import once
+from ..._programs.trees import Function, as_function, once
 
 
 def harmonic(x: Numbers) -> Float[Array, "*n"]:
@@ -118,9 +118,12 @@ LAWS: dict[str, Callable] = {
 
 
 class Law(AbstractModule):
-    """A motion law that is a plain function, without numbers of its own."""
+    """A motion law that is a function, not a module."""
 
-    function: Callable = eqx.field(static=True)
+    function: Function
+
+    def __init__(self, function: Callable):
+        self.function = as_function(function)
 
     def __call__(self, x: Numbers) -> Float[Array, "*n"]:
         return jnp.asarray(self.function(x), float)
@@ -128,15 +131,18 @@ class Law(AbstractModule):
     __repr__ = by_fields
 
 
+_DWELL = Law(dwell)
+
+
 def as_law(given: Any) -> Any:
-    """A motion law by its name, a module as it is, any other function as a `Law`."""
+    """A motion law by its name, a module of a user as it is now, any other function as a `Law`."""
     if isinstance(given, str):
         if given not in LAWS:
             raise ValueError(f"there is no motion law {given!r}; there are {', '.join(LAWS)}")
         given = LAWS[given]
     if not callable(given):
         raise ValueError(f"a motion law must be a function or the name of one, got {given!r}")
-    return given if isinstance(given, eqx.Module) else Law(given)
+    return as_function(given) if isinstance(given, eqx.Module) else Law(given)
 
 
 class Segment(AbstractModule):
@@ -159,7 +165,7 @@ class Segment(AbstractModule):
 
     @property
     def dwells(self) -> bool:
-        return isinstance(self.law, Law) and self.law.function is dwell
+        return isinstance(self.law, Law) and self.law.function.rest == _DWELL.function.rest
 
     __repr__ = by_fields
 
@@ -271,8 +277,9 @@ class Program(AbstractModule):
     def on(self, k: Int[Array, "*n"], theta: Float[Array, "*n"]) -> Float[Array, "*n"]:
         """The lift by the law of segment `k`, which goes on beyond its ends."""
         angles, heights = (jnp.stack([getattr(s, name) for s in self.segments]) for name in ("angle", "height"))
-        keys = [s.law.function if isinstance(s.law, Law) else i for i, s in enumerate(self.segments)]
-        laws = {key: s.law for key, s in zip(keys, self.segments)}  # plain functions only once
+        plain = lambda law: isinstance(law, Law) and not law.function.arrays
+        keys = [s.law.function.rest if plain(s.law) else i for i, s in enumerate(self.segments)]
+        laws = {key: s.law for key, s in zip(keys, self.segments)}  # functions without numbers only once
         which = jnp.asarray([list(laws).index(key) for key in keys])[k]
         x = (theta - self.starts[k]) / angles[k]
         y = jnp.zeros_like(x)

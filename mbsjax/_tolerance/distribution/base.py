@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..._programs.modules import AbstractModule
-from ..._programs.precision import as_float, is_concrete, known, numpy_of
+from ..._programs.precision import as_float, known, number, numpy_of, value
 from ..._programs.reprs import brief, has_numbers
 
 
@@ -183,7 +183,7 @@ def place(distribution: AbstractDistribution, tol: Any, sigma: Any, cpk: Any, sh
     """Location and scale from what was given."""
     one_sided, kind = distribution.one_sided, type(distribution).__name__
     low, high = distribution.ends
-    shift = known(as_float(shift, f"the shift of a {kind}"))
+    shift = known(number(shift, f"the shift of a {kind}"))
     if tol is None and sigma is None:
         raise ValueError(f"a {kind} needs a tolerance `tol`, or `sigma`")
     if sigma is not None:
@@ -196,14 +196,31 @@ def place(distribution: AbstractDistribution, tol: Any, sigma: Any, cpk: Any, sh
     else:
         lower, upper = limits(tol, f"the tolerance of a {kind}", one_sided)
     half = (upper - lower) / 2
+    if sigma is not None and tol is not None:
+        _check_within(distribution, value(scale * (high - low) / 2), value(half), sigma)
     if sigma is None:
         better = positive(1.0 if cpk is None else cpk, f"the cpk of a {kind}")
         room = half - shift / 2 if one_sided else half - abs(shift)
-        if is_concrete(room) and not bool(room > 0):
-            raise ValueError(f"the shift {float(shift):.6g} of a {kind} leaves its tolerance +-{float(half):.6g}")
+        if value(room) <= 0:
+            raise ValueError(
+                f"the shift {float(value(shift)):.6g} of a {kind} leaves its tolerance +-{float(value(half)):.6g}"
+            )
         scale = 2 * room / (high - low) / better
     location = lower - scale * low if one_sided else (lower + upper) / 2 - scale * (low + high) / 2
     return Spread(*(jnp.asarray(x, float) for x in (lower, upper, location + shift, scale)))
+
+
+def _check_within(distribution: AbstractDistribution, reach: np.ndarray, half: np.ndarray, sigma: Any) -> None:
+    """Raises where a distribution that has ends would leave its limits."""
+    if not reach > half * (1 + 1e-9):
+        return
+    nodes, (low, high) = distribution.nodes()[0], distribution.ends
+    if nodes.min() >= low - 1e-9 and nodes.max() <= high + 1e-9:
+        kind = type(distribution).__name__
+        raise ValueError(
+            f"a {kind} of sigma {value(sigma):.6g} reaches {reach:.6g} from its middle, beyond its limits, which are "
+            f"{half:.6g} away: leave out `tol`, or say by `cpk` how well these are kept"
+        )
 
 
 def limits(tol: Any, what: str, one_sided: bool = False) -> tuple[Any, Any]:
@@ -211,17 +228,18 @@ def limits(tol: Any, what: str, one_sided: bool = False) -> tuple[Any, Any]:
     given = known(as_float(tol, what))
     if given.shape == ():
         given = numpy_of(given).stack([0 * given if one_sided else -given, given])
-        if is_concrete(given) and not bool(given[1] > 0):
-            raise ValueError(f"{what} must be positive, got {float(given[1]):.6g}")
+        if value(given[1]) <= 0:
+            raise ValueError(f"{what} must be positive, got {float(value(given[1])):.6g}")
     if given.shape != (2,):
         raise ValueError(f"{what} must be a number or a pair (lower, upper), got shape {given.shape}")
-    if is_concrete(given) and not bool(given[0] < given[1]):
-        raise ValueError(f"{what} has limits in the wrong order: {float(given[0]):.6g}, {float(given[1]):.6g}")
+    low, high = value(given[0]), value(given[1])
+    if low >= high:
+        raise ValueError(f"{what} has limits in the wrong order: {low:.6g}, {high:.6g}")
     return given[0], given[1]
 
 
 def positive(x: Any, what: str) -> Any:
     x = known(as_float(x, what))
-    if is_concrete(x) and not np.all(x > 0):
-        raise ValueError(f"{what} must be positive, got {x.tolist()!r}")
+    if np.any(value(x) <= 0):
+        raise ValueError(f"{what} must be positive, got {value(x).tolist()!r}")
     return x

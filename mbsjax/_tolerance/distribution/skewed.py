@@ -11,6 +11,7 @@ from jax.scipy.special import log_ndtr
 from jaxtyping import Array
 
 from ..._programs.custom_types import Number, Numbers
+from ..._programs.precision import plain_number
 from .base import SCORES, AbstractDistribution, Spread, place
 
 
@@ -41,9 +42,8 @@ class Beta(AbstractDistribution):
         cpk: Number | None = None,
         shift: Number = 0.0,
     ):  # fmt: skip
-        if not (a > 0 and b > 0):
-            raise ValueError(f"the exponents of a Beta must be positive, got a = {a!r}, b = {b!r}")
-        self.a, self.b = float(a), float(b)
+        self.a = plain_number(a, "the exponent a of a Beta", above=0.0)
+        self.b = plain_number(b, "the exponent b of a Beta", above=0.0)
         self.spread = place(self, tol, sigma, cpk, shift)
 
     @property
@@ -122,9 +122,7 @@ class Weibull(AbstractDistribution):
         cpk: Number | None = None,
         shift: Number = 0.0,
     ):
-        if not k > 0:
-            raise ValueError(f"the exponent of a Weibull must be positive, got {k!r}")
-        self.k = float(k)
+        self.k = plain_number(k, "the exponent k of a Weibull", above=0.0)
         self.spread = place(self, tol, sigma, cpk, shift)
 
     @property

@@ -6,6 +6,7 @@ from jax.scipy.special import erf, ndtr, ndtri
 from jaxtyping import Array
 
 from ..._programs.custom_types import Number, Numbers
+from ..._programs.precision import plain_number
 from .base import AbstractDistribution, Spread, place
 
 
@@ -62,9 +63,7 @@ class Truncated(AbstractDistribution):
         cpk: Number | None = None,
         shift: Number = 0.0,
     ):  # fmt: skip
-        if not at > 0:
-            raise ValueError(f"a Truncated distribution must be cut at a positive number of sigma, got {at!r}")
-        self.cut = float(at)
+        self.cut = plain_number(at, "the number of sigma at which a Truncated is cut", above=0.0)
         self.spread = place(self, tol, sigma, cpk, shift)
 
     @property
@@ -134,9 +133,7 @@ class Triangular(AbstractDistribution):
         cpk: Number | None = None,
         shift: Number = 0.0,
     ):  # fmt: skip
-        if not -1 <= mode <= 1:
-            raise ValueError(f"the mode of a Triangular must lie between -1 and 1, its limits, got {mode!r}")
-        self.mode = float(mode)
+        self.mode = plain_number(mode, "the mode of a Triangular", least=-1.0, most=1.0)
         self.spread = place(self, tol, sigma, cpk, shift)
 
     @property

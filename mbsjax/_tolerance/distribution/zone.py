@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array
 
 from ..._programs.custom_types import Number, Numbers
-from ..._programs.precision import as_float, known, numpy_of
+from ..._programs.precision import as_float, known, numpy_of, plain_number
 from ..._programs.reprs import brief, has_numbers
 from .base import AbstractDistribution, Spread, place, positive
 from .symmetric import Normal, Truncated, Uniform
@@ -193,9 +193,8 @@ class ProfileZone(AbstractDistribution):
         kinds = {"normal": Normal, "truncated": Truncated, "uniform": Uniform}
         if kind not in kinds:
             raise ValueError(f"there is no ProfileZone of the kind {kind!r}; there are {', '.join(kinds)}")
-        if not 0 <= correlation < np.inf:
-            raise ValueError(f"the correlation of a ProfileZone must be a number of places, got {correlation!r}")
-        self.kind, self.correlation, self.closed = kind, float(correlation), bool(closed)
+        self.kind, self.closed = kind, bool(closed)
+        self.correlation = plain_number(correlation, "the correlation of a ProfileZone, in places,", least=0.0)
         width: Any = None if tol is None else known(as_float(tol, "the tolerance of a ProfileZone"))
         half = width / 2 if tol is not None and width.shape == () else width
         self.place = kinds[kind](half, sigma=sigma, cpk=cpk, shift=shift)
