@@ -160,6 +160,30 @@ def test_results_read_by_an_unknown_name_tell_the_known_ones():
         motion.at(len(TS))
 
 
+def test_a_dead_center_to_begin_from_is_called_so():
+    """Pushed by its slider, a crank in line with its rod does not know which way to turn."""
+    for speed in (1.0, -1.0):
+        with pytest.raises(RuntimeError, match="t = 0, where it begins, the mechanism stands in a dead center"):
+            mbs.kinematics(slider_crank(2.0, 3.5), {"P": mbs.constant_speed(speed, 5.5)}, TS, estimate={"P": 5.5})
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"rtol": -1.0}, "`rtol` must not be negative, got -1"),
+        ({"atol": "1e-9"}, "`atol` must be made of real numbers, got '1e-9'"),
+        ({"max_steps": 2.5}, "`max_steps` must be a whole number, got 2.5"),
+        ({"max_events": True}, "`max_events` must be a whole number, got True"),
+        ({"rest_speed": -1.0}, "`rest_speed` must not be negative"),
+        ({"t1": -10.0}, "the output times must increase, from 0 to -10"),
+    ],
+)
+def test_options_of_a_simulation(options, message):
+    bob = mbs.Mechanism([mbs.Body("bob", mass=1.0)], [hinge("O", "ground", "bob", (0.0, 0.0), (1.0, 0.0))])
+    with pytest.raises(ValueError, match=message):
+        mbs.simulate(bob, None, **{"t1": 1.0, **options})
+
+
 BAD_DRIVERS = {
     "a vector": (lambda t: jnp.stack([t, t]), r"the driver of 'A' must give one number, got shape \(2,\)"),
     "math": (lambda t: math.sin(t), "the driver of 'A' cannot be evaluated.*JAX operations"),

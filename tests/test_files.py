@@ -1,6 +1,7 @@
 """Model files: formulas, round trips to the last digit, studies and tasks, errors with line and name."""
 
 import math
+import pathlib
 
 import equinox as eqx
 import jax
@@ -611,3 +612,35 @@ def test_measures_are_taken_of_the_first_analysis_if_it_tells_them():
     driven = WITH_CONTACT.replace("MEASURE", "C.impulse[0]").replace("[simulate]\nt1 = 1\n", "")
     with pytest.raises(mbs.FileError, match=r'it takes of = "simulate" in \[study\], and a table \[simulate\]'):
         mbs.loads(driven).check()
+
+
+EXAMPLES = pathlib.Path(mbs.__file__).parent / "examples"
+
+
+@pytest.mark.parametrize(
+    "right, wrong, told",
+    [
+        ('t1 = "2*pi/speed"', "t1 = -10", "line 70, kinematics.t1: it must end after it begins, at t = 0, got -10"),
+        ('t1 = "2*pi/speed"', "ts = [0.0, 1.0, 0.5]", "line 70, kinematics.ts: the output times must increase"),
+        ("coupler = 0.02", "coupler = -3", "line 76, tolerances.coupler: a tolerance must be positive, got -3"),
+        ("coupler = 0.02", "coupler = [0.1, -0.1]", "tolerances.coupler: the limits are in the wrong order: 0.1, -0.1"),
+        ("coupler = 0.02", "coupler = true", "tolerances.coupler: a number, a formula or an array is expected"),
+    ],
+)
+def test_numbers_out_of_range_are_told_with_their_place(right, wrong, told):
+    text = (EXAMPLES / "four_bar.toml").read_text()
+    assert text.count(right) == 1
+    mistakes, _ = check_text(text.replace(right, wrong), "four_bar.toml")
+    assert len(mistakes) == 1 and told in str(mistakes[0])
+
+
+def test_a_unit_that_is_none_is_told_once_with_its_place():
+    text = "[units]\nlength = 'mm'\n[parameters]\ncrank = '240 mmm'\n[bodies.rod]\ncenter = ['crank', 0]\n"
+    mistakes, _ = check_text(text, "rod.toml")
+    assert [str(m) for m in mistakes] == ["rod.toml, line 4, parameters.crank: 'mmm' is no unit that pint knows"]
+
+
+def test_an_analysis_that_a_file_is_not_made_for_points_to_those_it_is():
+    told = r"geneva.toml: there is no table \[simulate\] in this file; there is \[kinematics\]: take `kinematics`"
+    with pytest.raises(mbs.FileError, match=told):
+        mbs.load(EXAMPLES / "geneva.toml").simulate()

@@ -100,7 +100,11 @@ def test_study_of_a_file_has_zones_lots_and_correlation():
         ('["a", "b"]', '["a"]', "the lot 'rods' must name at least two"),
         ("a.bore = 0.5", "a.boer = 0.5", "line 34, correlation.a.boer: there is an unknown dimension with a tolerance"),
         ("a.bore = 0.5", "a.bore = [0.5]", "correlation.a.bore: one number is expected"),
-        ("a.bore = 0.5", "a.bore = 1.5", "the correlation of 'a' and 'bore' must be between -1 and 1, got 1.5"),
+        (
+            "a.bore = 0.5",
+            "a.bore = 1.5",
+            "line 34, correlation.a.bore: a correlation must be between -1 and 1",
+        ),
         ("a.bore = 0.5", "a = 0.5", "correlation.a: a table is expected"),
         ('kind = "through"', 'kind = "trough"', "of the kind 'fourier', 'spline', 'through', not 'trough'"),
     ],
@@ -113,6 +117,7 @@ def test_what_is_wrong_is_told_with_its_place(right, wrong, told):
 
 DISTRIBUTIONS = (
     mbs.Normal(0.1), mbs.Normal((-0.1, 0.3), cpk=1.5), mbs.Normal(sigma=0.02, shift=0.01), mbs.Uniform(0.2, shift=-0.1),
+    mbs.Uniform(0.1, cpk=0.5),
     mbs.Triangular(0.1, mode=0.3), mbs.Truncated(0.1, at=2.0), mbs.Beta((0.0, 0.4), a=2, b=3), mbs.Rayleigh(0.1),
     mbs.Weibull(0.1, k=1.5, shift=0.02), mbs.Position(0.1), mbs.Position(0.2, kind="rim", shift=(0.02, -0.01)),
     mbs.Position(0.1, sigma=0.01, mmc="x0", feature="pin"), mbs.ProfileZone(0.1, kind="truncated"),

@@ -16,7 +16,7 @@ from .._kinematics.track import AbstractPosition
 from .._model.mechanism import Mechanism
 from .._programs.batch import lane_by_lane, single
 from .._programs.custom_types import ByName, Laws, Number
-from .._programs.precision import TINY, as_float, value, visible
+from .._programs.precision import TINY, number, value, visible, whole
 from .._programs.reprs import brief
 from .._programs.trees import frozen, once
 from .applied import ForceTrack, driver_names, effort_of, force_of, gauge_efforts, sided
@@ -177,7 +177,8 @@ def equilibrium(
         >>> round(float(rest["y"]), 9), bool(rest.stable)
         (-0.5, True)
     """
-    fixed, drive, t = dict(fixed or {}), dict(drive or {}), as_float(t, "the time of an equilibrium")
+    fixed, drive, t = dict(fixed or {}), dict(drive or {}), number(t, "the time of an equilibrium")
+    max_steps = whole(max_steps, "`max_steps`", 1)
     problem = make_problem(mech, drive, fixed)
     assembling = with_closed_contacts(mech, problem)
     begin = guess(mech, problem, estimate)

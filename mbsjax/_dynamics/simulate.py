@@ -19,7 +19,7 @@ from .._model.loosened import loosened
 from .._model.mechanism import Mechanism
 from .._numerics.stepper import Chord
 from .._programs.custom_types import Laws, Number, Numbers
-from .._programs.precision import Threshold, as_float, numpy_of, value, visible
+from .._programs.precision import Threshold, number, numpy_of, value, visible, whole
 from .._programs.purpose import asked_for_values_only
 from .._programs.trees import frozen, lasting
 from .build import plant as make_plant
@@ -109,7 +109,7 @@ def simulate(
     state0 = state(mech, drive=drive, throw=throw) if state0 is None else state0
     check_size(mech, state0, "make it with mbsjax.state of this mechanism: joints with play are free in it")
     plant = _laid_out(mech, drive, triggers, restitution)
-    t1, (rtol, atol) = as_float(t1, "the end of a simulation"), _attainable(rtol=rtol, atol=atol)
+    t1, (rtol, atol) = number(t1, "the end of a simulation"), _attainable(rtol=rtol, atol=atol)
     ts = _output_times(ts, state0.t, t1)
     options = _options(plant, solver, rtol, atol, max_steps, max_events, progress_meter, painleve)
     limits = _limits(rtol, atol, rest_speed, impacts)
@@ -157,15 +157,15 @@ def _options(
         or bool(plant.triggers)
         or any(f.n_switches for f in plant.forces)
     )
-    return Options(chosen, int(max_steps), int(max_events), watching, meter, painleve == "impact")
+    steps, events = whole(max_steps, "`max_steps`", 1), whole(max_events, "`max_events`", 0)
+    return Options(chosen, steps, events, watching, meter, painleve == "impact")
 
 
 def _attainable(**tolerances: Any) -> list[Any]:
     """Tolerances that steps can keep in the precision in use: finer ones are raised."""
-    return [
-        max(x, _FINEST()) if isinstance(x, float) else jnp.maximum(as_float(x, f"`{name}`"), _FINEST())
-        for name, x in tolerances.items()
-    ]
+    found = {name: number(x, f"`{name}`", least=0.0) for name, x in tolerances.items()}
+    given = [x if isinstance(x, float) else found[name] for name, x in tolerances.items()]
+    return [max(x, _FINEST()) if isinstance(x, float) else jnp.maximum(x, _FINEST()) for x in given]
 
 
 def _limits(rtol: Any, atol: Any, rest_speed: Any, impacts: str) -> Array:
@@ -175,7 +175,7 @@ def _limits(rtol: Any, atol: Any, rest_speed: Any, impacts: str) -> Array:
     if impacts not in ("together", "in turn"):
         raise ValueError(f'`impacts` must be "together" or "in turn", got {impacts!r}')
     near = TOUCHING() if impacts == "together" else 0.0
-    limits = [*(as_float(x, f"`{name}`") for name, x in given), share, near]
+    limits = [*(number(x, f"`{name}`", least=0.0) for name, x in given), share, near]
     return jnp.asarray(numpy_of(*limits).stack(limits))
 
 

@@ -14,7 +14,7 @@ from .build import mechanism, options
 from .document import Document
 from .errors import FileError
 from .read import Reader
-from .tables import read_counts, read_drive, read_free, read_section, read_times, read_values
+from .tables import asked_section, read_counts, read_drive, read_free, read_section, read_times, read_values
 
 
 def made(file: Document, given: Mapping[str, Any] | None) -> Mechanism:
@@ -51,7 +51,7 @@ def run_inverse(file: Document, given: Mapping[str, Any] | None, throw: bool) ->
 
 def _driven(analysis: Callable, file: Document, given: Mapping[str, Any] | None, throw: bool) -> Any:
     reader = file.reader(given)
-    table = read_section(reader, file.document, "kinematics")
+    table = asked_section(reader, file.document, "kinematics")
     more = read_counts(reader, table, "kinematics") | _values(reader, table, "kinematics", "estimate")
     ts = read_times(reader, table, "kinematics")
     mech, drive = made(file, given), drivers(file, given)
@@ -90,7 +90,7 @@ def run_simulation(file: Document, given: Mapping[str, Any] | None, throw: bool)
     from .._dynamics.simulate import simulate  # here, as most do without diffrax
 
     reader = file.reader(given)
-    table = read_section(reader, file.document, "simulate")
+    table = asked_section(reader, file.document, "simulate")
     more = options(reader, table)
     ts = read_times(reader, table, "simulate")
     mech, drive = made(file, given), drivers(file, given)

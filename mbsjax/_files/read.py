@@ -307,7 +307,7 @@ class Reader:
             read = angle_number if self.units is None else self.units.number
             return self.guarded(path, read, given, *expected(path))
         if isinstance(given, str):
-            if self.known and given in self.known.quantities:
+            if self.known and given in self.known.quantities and self.numbers.get(given) is not BROKEN:
                 self.number(self.known.quantities[given], path)  # whether it is of the right kind
             return self.guarded(path, lambda: value(parse(given), lambda name: self.look(name, given)))
         if isinstance(given, list):

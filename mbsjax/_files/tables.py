@@ -45,6 +45,16 @@ def read_parts(reader: Reader, document: Mapping[str, Any]) -> dict[str, Any]:
     return found | {"units": reader.units}
 
 
+def asked_section(reader: Reader, document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The table of an analysis that is asked for; where there is none, which analyses the file is made for."""
+    there = [other for other in ANALYSES if other in document]
+    if name not in document and there:
+        others = ", ".join(f"[{other}]" for other in there)
+        which = " or ".join(f"`{other}`" for other in there)
+        raise reader.wrong(f"there is no table [{name}] in this file; there is {others}: take {which}, or add one", ())
+    return read_section(reader, document, name)
+
+
 def read_section(reader: Reader, document: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The table of an analysis, `kinematics` or `simulate`."""
     table = reader.table(document.get(name, {}), (name,))
@@ -70,17 +80,23 @@ def read_times(reader: Reader, table: dict, section: str) -> Any:
     """The output times that a table asks for."""
     if "ts" in table:
         path = (section, "ts")
-        return reader.guarded(path, reader.array, reader.number(reader.row(table["ts"], path), path))
+        ts = reader.guarded(path, reader.array, reader.number(reader.row(table["ts"], path), path))
+        if not ordered(ts[:-1], ts[1:]):
+            raise reader.wrong("the output times must increase", path)
+        return ts
     if "t1" not in table:
         raise reader.wrong(f"when it ends, `t1`, is missing in [{section}]", (section,))
-    n, ends = 201, [0.0, 0.0]
+    n, ends = 201, [0.0, np.inf]  # what is wrong with one of them is told already
     if "outputs" in table:
         with reader.going_on():
             n = reader.whole(table["outputs"], (section, "outputs"), 10**5, 2)
     for i, key in enumerate(("t0", "t1")):
         with reader.going_on():
             ends[i] = reader.shaped(reader.number(table.get(key, 0.0), (section, key)), "number", (section, key))
-    return reader.linspace(ends[0], ends[1], n)
+    if not ordered(ends[0], ends[1]):
+        first, last = (float(x) for x in ends)
+        raise reader.wrong(f"it must end after it begins, at t = {first:.6g}, got {last:.6g}", (section, "t1"))
+    return reader.linspace(ends[0], ends[1] if ends[1] is not np.inf else 1.0, n)
 
 
 def read_options(reader: Reader, table: dict) -> dict[str, Any]:
@@ -89,7 +105,9 @@ def read_options(reader: Reader, table: dict) -> dict[str, Any]:
     for key in [key for key in ("rtol", "atol", "rest_speed", *CHOICES) if key in table]:
         x, path = table[key], ("simulate", key)
         with reader.going_on():
-            found[key] = reader.choice(x, CHOICES[key], path) if key in CHOICES else reader.number(x, path)
+            found[key] = reader.choice(x, CHOICES[key], path) if key in CHOICES else _number(reader, x, path)
+            if key not in CHOICES and not ordered(0.0, found[key], equal=key == "rest_speed"):
+                raise reader.wrong(f"it must be positive, got {_told(found[key])}", path)
     if "solver" in table:
         with reader.going_on():
             found["solver"] = read_solver(reader, table["solver"])
@@ -184,7 +202,12 @@ def read_study(reader: Reader, document: Mapping[str, Any], nominal: Mapping[str
     def tolerance(name: str, x: Any, path: Path) -> Any:
         if name not in nominal:
             raise reader.wrong(f"there is {unknown('parameter that is a number', name, list(nominal))}", path)
-        return reader.made("distribution", x, path) if isinstance(x, dict) else reader.number(x, path)
+        if isinstance(x, dict):
+            return reader.made("distribution", x, path)
+        found = reader.number(x, path)
+        if np.ndim(found) == 0 and not ordered(0.0, found):
+            raise reader.wrong(f"a tolerance must be positive, got {_told(found)}", path)
+        return found if np.ndim(found) == 0 else list(_ordered_pair(reader, found, path))
 
     of, tolerances, measures, limits, together = "", {}, {}, {}, {}
     with reader.going_on():
@@ -208,7 +231,8 @@ def read_units(reader: Reader, document: Mapping[str, Any]) -> dict[str, str]:
     named, table = (*reader.numbers, *measures), reader.table(document.get("units", {}), ("units",))
     reader.only(table, (*UNITS, *named), ("units",))
     system, given = reader.units or Units(), document.get("parameters", {})
-    own = {name: system.label_of(x) for name, x in given.items() if is_quantity(x)}
+    sound = [name for name, x in given.items() if is_quantity(x) and reader.numbers.get(name) is not BROKEN]
+    own = {name: reader.guarded(("parameters", name), system.label_of, given[name]) for name in sound}
     said = {name: x for name, x in table.items() if name in named}
     return own | reader.members(said, ("units",), lambda _, x, at: reader.text(x, at))
 
@@ -302,16 +326,23 @@ def read_together(reader: Reader, document: Mapping[str, Any], varied: Mapping[s
 
 def _correlation(reader: Reader, given: Any) -> dict[tuple[str, str], float]:
     """Correlations of pairs: a table for the first of each, `crank.rod = 0.5`."""
-    row = lambda a, rest, path: reader.members(rest, path, lambda b, x, at: _number(reader, x, at))
+    row = lambda a, rest, path: reader.members(rest, path, lambda b, x, at: _coefficient(reader, x, at))
     table = reader.members(given, ("correlation",), row)
     return {(a, b): x for a, rest in table.items() for b, x in rest.items()}
 
 
-def _number(reader: Reader, given: Any, path: Path) -> float:
+def _number(reader: Reader, given: Any, path: Path) -> Any:
     found = reader.number(given, path)
     if np.ndim(found):
         raise reader.wrong("one number is expected, got an array", path)
-    return float(found)
+    return found
+
+
+def _coefficient(reader: Reader, given: Any, path: Path) -> float:
+    found = float(_number(reader, given, path))
+    if not -1 <= found <= 1:
+        raise reader.wrong(f"a correlation must be between -1 and 1, got {found:.6g}", path)
+    return found
 
 
 def _lots(reader: Reader, given: Any) -> dict[str, list[str]]:
@@ -324,13 +355,31 @@ def read_limits(reader: Reader, given: Any, path: Path) -> tuple[Any, Any]:
     pair = reader.row(given, path)
     if len(pair) != 2:
         raise reader.wrong(f"a pair [lower, upper] is expected, got {len(pair)} number(s)", path)
-    low, high = (reader.number(x, path) for x in pair)
+    low, high = _ordered_pair(reader, [reader.number(x, path) for x in pair], path)
+    return tuple(None if np.ndim(x) == 0 and not np.isfinite(x) else x for x in (low, high))  # pyright: ignore
+
+
+def _ordered_pair(reader: Reader, pair: Any, path: Path) -> tuple[Any, Any]:
+    if len(pair) != 2:
+        raise reader.wrong(f"a pair [lower, upper] is expected, got {len(pair)} number(s)", path)
+    low, high = pair
     try:
-        ordered = bool(np.all(np.asarray(low, float) < np.asarray(high, float)))
-    except TypeError:  # of numbers that are not known yet
-        ordered = True
+        fine = ordered(low, high)
     except ValueError:
         raise reader.wrong("the limits must be numbers, or rows of the same length", path) from None
-    if not ordered:
-        raise reader.wrong(f"the limits are in the wrong order: {low!r}, {high!r}", path)
-    return tuple(None if np.ndim(x) == 0 and not np.isfinite(x) else x for x in (low, high))  # pyright: ignore
+    if not fine:
+        raise reader.wrong(f"the limits are in the wrong order: {_told(low)}, {_told(high)}", path)
+    return low, high
+
+
+def ordered(low: Any, high: Any, equal: bool = False) -> bool:
+    """Whether numbers, or rows of them, are below others, as far as they are known."""
+    try:
+        a, b = np.asarray(low, float), np.asarray(high, float)
+    except TypeError:  # of numbers that are not known yet
+        return True
+    return bool(np.all(a <= b if equal else a < b))
+
+
+def _told(x: Any) -> str:
+    return f"{float(x):.6g}" if np.ndim(x) == 0 else repr(x)

@@ -12,7 +12,7 @@ from .._events.results import RESULTS
 from .._model.mechanism import Mechanism
 from .._programs.batch import lane_by_lane
 from .._programs.custom_types import ByName
-from .._programs.precision import visible
+from .._programs.precision import visible, whole
 from .._programs.reprs import brief, has_numbers
 from .._programs.trees import once
 from .drive import Problem, problem as make_problem
@@ -101,7 +101,7 @@ def assemble(
         >>> round(float(jnp.cos(found["A"])), 9)
         0.6
     """
-    fixed = dict(fixed or {})
+    fixed, max_steps = dict(fixed or {}), whole(max_steps, "`max_steps`", 1)
     problem = with_closed_contacts(mech, make_problem(mech, {}, fixed))
     begin = guess(mech, problem, estimate)
     q, steps, closed, residual, _ = close_loops(problem, begin, max_steps)

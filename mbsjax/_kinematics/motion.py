@@ -19,7 +19,7 @@ from .._numerics.linalg import determinant, least_squares
 from .._numerics.rates import derivatives_at_zero
 from .._programs.batch import lane_by_lane, single
 from .._programs.custom_types import ByName, Laws, Numbers
-from .._programs.precision import known, value, visible
+from .._programs.precision import known, value, visible, whole
 from .._programs.reprs import brief, has_numbers, head
 from .._programs.trees import frozen, once
 from .assembly import check_closed
@@ -185,6 +185,7 @@ def kinematics(
         >>> motion["P"].q.round(9).tolist()
         [8.0, 4.0]
     """
+    max_steps, max_events = whole(max_steps, "`max_steps`", 1), whole(max_events, "`max_events`", 0)
     problem = make_problem(mech, drive)
     ts = _increasing(ts)
     assembling = with_closed_contacts(mech, problem)
@@ -247,10 +248,15 @@ def _first_mode(mech: Mechanism, problem: Problem, q: Array, t: Array, throw: bo
 
 def _checked(motion: Motion) -> Motion:
     """Raises where the motion did not reach its end: at once, or, where nobody can look, once its numbers are known."""
-    if (seen := visible(motion.result, motion.stopped_at)) is None:
+    if (seen := visible(motion.result, motion.stopped_at, motion.ts)) is None:
         q = motion.result.error_if(motion.q, motion.result != RESULTS.successful)
         return eqx.tree_at(lambda m: m.q, motion, q)
-    result, stopped_at = seen
+    result, stopped_at, ts = seen
+    if bool(result == RESULTS.locked) and stopped_at - ts[0] <= 1e-6 * (ts[-1] - ts[0]):
+        raise RuntimeError(
+            f"At t = {float(ts[0]):.9g}, where it begins, the mechanism stands in a dead center: its drivers cannot "
+            "move it on from there. Begin a little beside it, or drive another coordinate"
+        )
     if bool(result != RESULTS.successful):
         holding = f" It is held by {motion.holding}." if motion.holding else ""
         raise RuntimeError(f"At t = {float(stopped_at):.9g}: {RESULTS[result]}{holding}")
