@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._events.places import Places
+from .._events.results import RESULTS
 from .._kinematics.assembly import explain
 from .._kinematics.drive import problem as make_problem
 from .._kinematics.loop_closure import Estimate, close_loops, guess, with_closed_contacts
@@ -66,7 +67,8 @@ def state(
         position and no velocity.
     - `t`: the time.
     - `estimate`: as in [`mbsjax.assemble`][].
-    - `throw`: whether to raise where there is no such state, saying how far off the nearest one is.
+    - `throw`: whether to raise where there is no such state, saying how far off the nearest one is. Otherwise its
+        numbers are NaN.
 
     !!! Example
 
@@ -129,6 +131,11 @@ def state_of(
             f"the velocities {dict(velocities) if isinstance(velocities, Mapping) else 'given'} do not go together "
             f"with the constraints: they miss them by {float(off):.3g}"
         )
+    if throw and not looking:
+        q = RESULTS.not_assembled.error_if(q, ~closed)
+        v = eqx.error_if(v, ~(off < OFF()), "the velocities of a state do not go together with the constraints")
+    if not throw:
+        q, v = jnp.where(closed, q, jnp.nan), jnp.where(closed & (off < OFF()), v, jnp.nan)
     return State(q, v, t)
 
 
