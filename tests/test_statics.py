@@ -52,48 +52,6 @@ def slider_crank():
     )
 
 
-def test_reactions_of_tree_and_chord_balance_every_body():
-    """Newton's law for the slider and for the rod, from the reactions at its joints."""
-    mech = slider_crank()
-    efforts = mbs.inverse_dynamics(mech, {"A": mbs.constant_speed(3.0, 0.3)}, TS)
-    b, c, p = (efforts.reaction(name).force_ground for name in "BCP")
-    weight = jnp.array([0.0, G])
-    slider = efforts.motion.point("slider").a
-    np.testing.assert_allclose(c + p, 25 * (slider + weight), atol=1e-9)
-    rod = efforts.motion.point("rod", (1.75, 0.0)).a
-    np.testing.assert_allclose(b - c, 35 * (rod + weight), atol=1e-9)
-
-
-def test_inverse_then_forward_dynamics_returns_the_motion():
-    """The torque of an uneven motion, applied as a force, makes that motion."""
-    mech = slider_crank()
-    law = lambda t: 0.3 + 2.0 * t + 0.4 * jnp.sin(3.0 * t)
-    ts = jnp.linspace(0.0, 1.5, 3001)
-    efforts = mbs.inverse_dynamics(mech, {"A": law}, ts)
-    torque = efforts["A"]
-    slopes = jnp.gradient(torque, ts[1])
-    h = ts[1]
-    # the fourth-order slopes that a cubic Hermite interpolant needs
-    inner = (torque[:-4] - 8 * torque[1:-3] + 8 * torque[3:-1] - torque[4:]) / (12 * h)
-    slopes = slopes.at[2:-2].set(inner)
-    ends = lambda x: (-25 * x[0] + 48 * x[1] - 36 * x[2] + 16 * x[3] - 3 * x[4]) / (12 * h)
-    slopes = slopes.at[0].set(ends(torque[:5])).at[1].set(ends(torque[1:6]))
-    slopes = slopes.at[-1].set(-ends(torque[::-1][:5])).at[-2].set(-ends(torque[::-1][1:6]))
-
-    def push(angle, rate, t):
-        k = jnp.clip((t / h).astype(int), 0, len(ts) - 2)
-        x = t / h - k
-        a, b, c, d = (1 + 2 * x) * (1 - x) ** 2, x * (1 - x) ** 2, x**2 * (3 - 2 * x), x**2 * (x - 1)
-        return a * torque[k] + b * h * slopes[k] + c * torque[k + 1] + d * h * slopes[k + 1]
-
-    free = mbs.Mechanism(mech.bodies, mech.joints, forces=[mbs.Actuator("A", push)], gravity=(0.0, -G))
-    motion = efforts.motion
-    state = mbs.State(motion.q[0], motion.v[0], ts[0])
-    sol = mbs.simulate(free, state, 1.5, ts=ts[::500], rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(sol["A"].q, motion["A"].q[::500], atol=1e-8)
-    np.testing.assert_allclose(sol["P"].v, motion["P"].v[::500], atol=1e-8)
-
-
 def test_haug_8_2_slider_crank_hangs_down():
     """Equilibrium at phi1 = 3 pi / 2; small swings at the frequency of the reduced pendulum."""
     mech = slider_crank()

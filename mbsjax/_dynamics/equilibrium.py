@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .._events.closure import if_closed, is_closed
 from .._events.results import RESULTS
 from .._kinematics.assembly import check_closed
 from .._kinematics.drive import problem as make_problem
@@ -430,6 +431,7 @@ def _settle(plant: Plant, flags: tuple[bool, ...], q0: Array, t: Array, closed: 
     result = RESULTS.where(left < _BALANCED, RESULTS.successful, RESULTS.no_equilibrium)
     result = RESULTS.where(closed, result, RESULTS.not_assembled)
     result = RESULTS.where(steady, result, RESULTS.no_equilibrium)
+    result = if_closed(result, is_closed(frame.residual / plant.row_sizes), RESULTS.no_equilibrium)
     mode, lam = sided(plant, frame, t, v, mode), lam / plant.row_sizes
     load = (steady_load if driven else rest_load)(plant, t, frame, mode)
     drive = -(load + lam @ frame.C)[np.array(plant.problem.columns, dtype=int)]

@@ -8,6 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
+from .._events.closure import if_closed, is_closed
+from .._events.results import RESULTS
 from .._kinematics.drive import problem as make_problem
 from .._model.mechanism import Mechanism
 from .._programs.batch import AbstractBatch
@@ -37,6 +39,7 @@ class Holding(AbstractBatch):
     - `friction`: the friction forces then, of the contacts and joints that have friction, in the order of `names`.
     - `press`: the normal forces of all contacts.
     - `state`: the mechanism at rest there.
+    - `result`: a member of [`mbsjax.RESULTS`][], whether there is such a position; if not, numbers are NaN.
     """
 
     mech: Mechanism
@@ -44,6 +47,7 @@ class Holding(AbstractBatch):
     friction: Float[Array, "*batch r"]
     press: Float[Array, "*batch c"]
     state: State
+    result: RESULTS
 
     @property
     def batch(self) -> tuple[int, ...]:
@@ -68,6 +72,7 @@ def holding(
     fixed: tuple[str, ...] = (),
     t: Number = 0.0,
     estimate: ByName | Array | None = None,
+    throw: bool = True,
 ) -> Holding:
     """Whether friction holds a mechanism at rest in a position, against its weight, springs and loads.
 
@@ -82,6 +87,7 @@ def holding(
     - `positions`, `estimate`: as in [`mbsjax.state`][].
     - `fixed`: coordinates that something else holds, as a motor or a hand, by name.
     - `t`: the time, for forces that depend on it.
+    - `throw`: whether to raise where there is no such position. Under `jit` or `vmap`, look at `.result`.
 
     **Returns:** an [`mbsjax.Holding`][], which carries derivatives.
 
@@ -100,12 +106,12 @@ def holding(
     """
     if all(x.friction is None for x in (*mech.contacts, *mech.joints)):
         raise ValueError("nothing has friction in this mechanism: give a contact or a joint `friction=...`")
-    begin = state_of(mech, positions, t=t, estimate=estimate)
+    begin = state_of(mech, positions, t=t, estimate=estimate, throw=throw)
     names = [fixed] if isinstance(fixed, str) else list(fixed)
     held = {name: 0.0 for name in names}
     plant = make_plant(mech, make_problem(mech, held))
-    share, friction, press = _held(plant, tuple(c.active for c in mech.contacts), begin.q, as_float(t, "the time"))
-    return Holding(mech, share, friction, press, begin)
+    *forces, closed = _held(plant, tuple(c.active for c in mech.contacts), begin.q, as_float(t, "the time"))
+    return Holding(mech, *forces, begin, if_closed(RESULTS.successful, closed, RESULTS.not_assembled))  # pyright: ignore
 
 
 def holding_limit(f: Callable[[Array], Holding], held: Number, lost: Number) -> Float[Array, ""]:
@@ -149,13 +155,15 @@ def _root(f: Callable[[float], float], a: float, b: float) -> float:
 
 class _Statics(NamedTuple):
     """Multipliers, then friction forces, are z. At rest `balance z + load = 0`, of the freedoms that are left; joints
-    carry `wrench + wrench_by z`. Forces are those of pairs with friction as in `SlidingProblem`."""
+    carry `wrench + wrench_by z`. Forces are those of pairs with friction as in `SlidingProblem`. All zero where the
+    position is not `assembled`."""
 
     balance: Float[Array, "nu m"]
     load: Float[Array, " nu"]
     normal: Float[Array, " c"]
     wrench: Float[Array, "h rows"]
     wrench_by: Float[Array, "h rows m"]
+    assembled: Bool[Array, ""]
 
 
 def _statics(plant: Plant, q: Array, t: Array, mode: Mode) -> _Statics:
@@ -174,7 +182,9 @@ def _statics(plant: Plant, q: Array, t: Array, mode: Mode) -> _Statics:
         wrench = carried_at_rest(plant, t, frame, mode).reshape(-1, n)
         by = -jnp.concatenate([frame.holding.C / rows[:, None], jnp.where(closed, frame.holding.T, 0.0)]).T
         wrench_by = by.reshape(-1, n, by.shape[1])
-    return _Statics(balance, load[u] * D, normal, wrench, wrench_by)
+    assembled = is_closed(frame.residual / rows)
+    forces = _Statics(balance, load[u] * D, normal, wrench, wrench_by, assembled)
+    return jax.tree_util.tree_map(lambda x: jnp.where(assembled, x, jnp.zeros_like(x)), forces)
 
 
 def _loads(plant: Plant, statics: _Statics, z: Array) -> Array:
@@ -195,7 +205,8 @@ def _loads(plant: Plant, statics: _Statics, z: Array) -> Array:
 
 
 @once
-def _held(plant: Plant, active: tuple[bool, ...], q: Array, t: Array) -> tuple[Array, Array, Array]:
+def _held(plant: Plant, active: tuple[bool, ...], q: Array, t: Array) -> tuple[Array, Array, Array, Array]:
+    """The share, the friction forces, the normal forces, and whether the position is closed; else they are NaN."""
     assert plant.friction is not None
     r, rigid = plant.friction.count, np.flatnonzero(plant.rigid)
     mode = first_mode(plant, active, q)
@@ -247,10 +258,11 @@ def _held(plant: Plant, active: tuple[bool, ...], q: Array, t: Array) -> tuple[A
     share = jnp.where(exact, x[-1], share)
     sizes, place = plant.friction.sizes, m - len(rigid)
     press = plant.compliant(plant.frame(q, t, mode), jnp.zeros(len(plant.laws)), mode)
+    share = jnp.where(statics.assembled, share, jnp.nan)
     told = jnp.where(jnp.isfinite(share), 1.0, jnp.nan)
     if len(rigid):
         press = press.at[rigid].set(told * jnp.where(on[place:], x[place:m], 0.0) / plant.problem.system.size)
-    return share, told * x[m:-1] / sizes, press
+    return share, told * x[m:-1] / sizes, press, statics.assembled
 
 
 def _program(balance: Any, load: Any, by: Any, base: Any, closed: Any, on: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._events.closure import is_closed
+from .._events.results import RESULTS
 from .._kinematics.drive import problem as make_problem
 from .._model.mechanism import Mechanism
 from .._programs.batch import single
@@ -78,6 +80,8 @@ def linearize(
         if state0 is not None or drive is not None:
             raise ValueError("an Equilibrium has its own state and drivers: give nothing else")
         single(what, "small motions can be told")
+        if is_concrete(what.result) and bool(what.result != RESULTS.successful):
+            raise ValueError(f"there is no equilibrium to linearize about: {RESULTS[what.result]}")
         mech, plant, state0, active = what.mech, what.plant, what.state, what.active
     elif state0 is None:
         raise ValueError("give a state of the mechanism to linearize about, or an Equilibrium")
@@ -98,7 +102,13 @@ def linearize(
 def _small_motions(mech: Mechanism, plant: Plant, state0: State, active: Any) -> tuple[Mode, np.ndarray]:
     """The contacts that are held, and the directions that they and all other constraints leave."""
     mode = first_mode(plant, tuple(map(bool, active)), state0.q)
-    C, M = map(np.asarray, _rows(plant, state0.q, state0.t, mode))
+    C, M, residual = _rows(plant, state0.q, state0.t, mode)
+    if not bool(is_closed(residual)):
+        raise ValueError(
+            f"the positions of the state are off the constraints by {float(jnp.max(jnp.abs(residual))):.3g} (in "
+            "radians, or parts of the mechanism's size): make the state with mbsjax.state(mech, ..., drive=...)"
+        )
+    C, M = map(np.asarray, (C, M))
     _, s, V = np.linalg.svd(C, full_matrices=True)
     Z = V[int(np.sum(s > _INDEPENDENT * max(s.max(initial=0.0), 1e-300))) :].T
     w = np.linalg.eigvalsh(Z.T @ M @ Z)
@@ -109,11 +119,11 @@ def _small_motions(mech: Mechanism, plant: Plant, state0: State, active: Any) ->
 
 
 @once
-def _rows(plant: Plant, q: Array, t: Array, mode: Mode) -> tuple[Array, Array]:
-    """The rows of the constraints and the mass matrix, in the freedoms that are not driven."""
+def _rows(plant: Plant, q: Array, t: Array, mode: Mode) -> tuple[Array, Array, Array]:
+    """The rows of the constraints and the mass matrix, in the freedoms that are not driven; and their residuals."""
     frame, u = plant.frame(q, t, mode), plant.problem.unknown
     C = frame.C[:, u] * plant.columns[None] / plant.row_sizes[:, None]
-    return C, frame.M[u][:, u] * plant.columns[:, None] * plant.columns[None]
+    return C, frame.M[u][:, u] * plant.columns[:, None] * plant.columns[None], frame.residual / plant.row_sizes
 
 
 @once

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from .._events.closure import CLOSED
 from .._events.guards import GuardTable
 from .._events.locator import no_bracket
 from .._events.results import code
@@ -38,7 +39,7 @@ from .step_size import accepted, closing_speeds, reach_of, stride
 _TRIES = 96  # a step that has not come about after so many attempts will not
 _LOOKS = 16  # with friction, no step is longer than this part of the time covered
 _LEAST = Threshold(1e-12, 2e-6)  # of the time covered: no step is shorter
-_OFF = 1e-3  # a constraint further off than this, in radians or sizes, is lost
+_CLOSER = 0.1  # of what is closed: so far steps are closed, so that outputs within them are
 
 
 def look(args: tuple[Plant, Mode], t: Array, y: Array, d: Array) -> tuple[Instant, Array, Array]:
@@ -239,7 +240,8 @@ def _tried(run: Run, s: State) -> Trial:
     scaled = (y / run.units, taken.y / run.units, error / run.units)
     keep, h_next = judge(run.rtol, run.atol, s.t, jnp.where(h > 0, h, run.span), *scaled)
     solved = jnp.ones_like(s.done)
-    sound = jnp.isfinite(jnp.sum(taken.y, 0) + jnp.sum(taken.error, 0) + jnp.sum(now.p_dot, 0)) & (off < _OFF)
+    sound = jnp.isfinite(jnp.sum(taken.y, 0) + jnp.sum(taken.error, 0) + jnp.sum(now.p_dot, 0))
+    sound &= off <= _CLOSER * CLOSED()
     if now.friction is not None:
         solved = now.friction.solved
         sound &= solved
@@ -374,7 +376,7 @@ def _ended(run: Run, s: State, new: State, trial: Trial, paradox: Array | None) 
     small = ~s.done & ~trial.keep & (trial.h <= _LEAST() * run.span)
     reasons = {
         "max_events_reached": new.events > run.options.max_events,
-        "locked": small & ~trial.sound & (trial.off >= _OFF),
+        "locked": small & ~trial.sound & (trial.off > _CLOSER * CLOSED()),
         **({} if paradox is None else {"painleve": paradox}),
         "nonfinite": small & ~trial.sound,
         "step_too_small": small | (new.tries > _TRIES),

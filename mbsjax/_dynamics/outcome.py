@@ -11,6 +11,7 @@ from .._events.results import RESULTS
 from .._kinematics.assembly import Assembly
 from .._kinematics.motion import Motion
 from .equilibrium import Equilibrium
+from .holding import Holding
 from .solution import Solution
 
 
@@ -19,7 +20,7 @@ CLASSES = ("as nominal", "changed sequence", "changed branch", "no value", *(nam
 """What can become of a variant: all went as nominal; another sequence of contacts; another branch; a measure without a
 finite value; or an analysis that failed, as [`mbsjax.RESULTS`][] says."""
 
-_RUNS = (Motion, Solution, Assembly, Equilibrium)
+_RUNS = (Motion, Solution, Assembly, Equilibrium, Holding)
 
 
 def runs(outcome: Any) -> list[Any]:

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from .._events.closure import if_all_closed, is_closed
 from .._events.kinds import number
 from .._events.log import Log
 from .._events.results import RESULTS, result_of
@@ -20,7 +21,6 @@ from .reset import friction_event, owners, slides_otherwise
 from .rubbing import friction_of
 from .solution import Stats
 from .start import Start
-from .state import OFF
 
 
 @once
@@ -39,14 +39,16 @@ def outputs(plant: Plant, found: Trajectory, recording: Recording, ts: Array, be
         t_k, q, p, mode = jax.tree_util.tree_map(lambda x: x[k], begins)
         t = jnp.where(alive, t, t_k)
         now = advance(plant, t_k, q, p, mode, t, options)
-        return jax.tree_util.tree_map(lambda x: jnp.where(alive, x, jnp.nan), _told(plant, t, now, mode)), mode
+        closed = is_closed(now.frame.residual / plant.row_sizes)
+        shown = jax.tree_util.tree_map(lambda x: jnp.where(alive & closed, x, jnp.nan), _told(plant, t, now, mode))
+        return shown, mode, closed | ~alive
 
-    values, mode = jax.vmap(output)(ts)
+    values, mode, closed = jax.vmap(output)(ts)
 
     log = _log(plant, found, modes, recording, options)
-    code = result_of(recording.code)
     stopped = jnp.where(recording.code > 0, found.t[count], jnp.inf)
-    for fine, name in ((begin.clear, "overlapping"), (begin.off < OFF(), "not_assembled")):
+    code, stopped = if_all_closed(result_of(recording.code), stopped, ts, closed)
+    for fine, name in ((begin.clear, "overlapping"), (begin.closed, "not_assembled")):
         code = RESULTS.where(fine, code, getattr(RESULTS, name))
         stopped = jnp.where(fine, stopped, found.t[0])
     stats = Stats(recording.taken, recording.rejected, recording.events, recording.paradox)

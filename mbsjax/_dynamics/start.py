@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
+from .._events.closure import is_closed
 from .._kinematics.start import check_start, closest_pairs_and_poses, overlapping
 from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import ClosestPair
@@ -26,7 +27,7 @@ class Start(NamedTuple):
     mode: Mode
     q: Array  # position and
     p: Array  # momenta, put on the constraints,
-    off: Array  # by how much they miss these, in parts of the mechanism's size,
+    closed: Array  # whether these are closed then,
     units: Array  # and what one unit of them weighs
     given: Frame  # the position as it was given,
     rate: Array  # and how fast the constraints would be left
@@ -67,11 +68,11 @@ def start(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> S
     p = plant.momentum(frame, v)
     if plant.friction is not None:
         p = jnp.concatenate([p, jnp.zeros(plant.friction.count)])
-    off = jnp.max(jnp.abs(frozen(frame.residual) / plant.row_sizes), initial=0.0)
+    closed = is_closed(frozen(frame.residual / plant.row_sizes))
     if mode.signs.shape[0]:
         mode = mode._replace(signs=_signs(*frozen((plant, t, frame.q, p, mode, t1))))
     units, given, rate = frozen((weights(plant, frame, t1 - t), given, given.C @ state0.v + given.drift))
-    return Start(mode, frame.q, p, off, units, given, rate, near, clear)
+    return Start(mode, frame.q, p, closed, units, given, rate, near, clear)
 
 
 def _signs(plant: Plant, t: Array, q: Array, p: Array, mode: Mode, t1: Array) -> Array:

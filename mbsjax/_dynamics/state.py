@@ -67,7 +67,8 @@ def state(
         position and no velocity.
     - `t`: the time.
     - `estimate`: as in [`mbsjax.assemble`][].
-    - `throw`: whether to raise where there is no such state, saying how far off the nearest one is.
+    - `throw`: whether to raise where there is no such state, saying how far off the nearest one is. Otherwise its
+        numbers are NaN.
 
     !!! Example
 
@@ -122,7 +123,9 @@ def state_of(
         given = numbers or {}
         numbers = _without({name: jnp.zeros_like(x) for name, x in lying.items()}, given) | given
     v, off = _velocity(plant, mech, q, t, mode, numbers)
-    return State(q, _possible(v, off, numbers) if throw else v, t)
+    if throw:
+        return State(q, _possible(v, off, numbers), t)
+    return State(jnp.where(closed, q, jnp.nan), jnp.where(closed & (off < OFF()), v, jnp.nan), t)
 
 
 def _possible(v: Array, off: Array, given: Any) -> Array:

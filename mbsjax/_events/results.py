@@ -19,6 +19,7 @@ class RESULTS(eqx.Enumeration):
     - `not_assembled`, `overlapping`: there is no position to begin from, or bodies overlap in it.
     - `locked`, `jammed`, `fell`: a driven motion cannot go on.
     - `no_equilibrium`: no position of rest was found.
+    - `not_closed`: a position was found whose loops, gauges or contacts are open.
     - `max_steps_reached`, `max_events_reached`, `step_too_small`, `nonfinite`: a simulation or a motion gave up.
     - `painleve`: friction and rigid bodies contradict each other.
 
@@ -58,6 +59,10 @@ class RESULTS(eqx.Enumeration):
         "A sliding contact has no force that keeps its bodies apart, or several (Painleve's paradox): friction presses "
         "them together harder than it lets them part. The bodies are not rigid there: give the contact a `law`, or "
         "take a smaller coefficient of friction."
+    )
+    not_closed = (
+        "A loop, a gauge or an active contact is open, by more than 1e-10 of the mechanism's size, in a position that "
+        "was found: a singular position is near. Try a finer time grid, smaller tolerances, or another `estimate=`."
     )
 
 

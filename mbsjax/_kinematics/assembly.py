@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .._events.closure import if_closed
 from .._events.results import RESULTS
 from .._model.mechanism import Mechanism
 from .._programs.batch import lane_by_lane
@@ -105,7 +106,7 @@ def assemble(
     problem = with_closed_contacts(mech, make_problem(mech, {}, fixed))
     begin = guess(mech, problem, estimate)
     q, steps, closed, residual, _ = close_loops(problem, begin, max_steps)
-    result = RESULTS.where(closed, RESULTS.successful, RESULTS.not_assembled)
+    result = if_closed(RESULTS.successful, closed, RESULTS.not_assembled)
     assembly = Assembly(mech, q, residual, steps, result, begin)
     if throw and not check_closed(mech, problem, begin, q, closed, jnp.zeros(()), fixed):
         return eqx.tree_at(lambda a: a.q, assembly, result.error_if(q, ~closed))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._events.closure import if_closed
 from .._events.results import RESULTS
 from .._model.joint.joint import Joint
 from .._model.mechanism import Mechanism
@@ -227,7 +228,7 @@ def moved(motion: Motion, lies: Float[Array, "times n"]) -> Displaced:
         good = there & closed
         q, v, a, residual = (jnp.where(good, x, jnp.nan)[None] for x in (q, v, a, residual))
         one = lambda x: None if x is None else jax.tree_util.tree_map(lambda leaf: leaf[None], x)
-        result = RESULTS.where(closed, RESULTS.successful, RESULTS.not_assembled)
+        result = if_closed(RESULTS.successful, closed, RESULTS.not_assembled)
         return Motion(
             mech=mech,
             ts=t[None],

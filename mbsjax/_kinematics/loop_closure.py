@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._events.closure import is_closed
 from .._model.mechanism import Mechanism
 from .._numerics.linalg import least_squares
 from .._programs.precision import visible
@@ -156,4 +157,4 @@ def levenberg_marquardt(
         return q, jnp.zeros((), int), jnp.ones((), bool), r
     start = (q, r, J, q, 4 * jnp.ones(()), jnp.zeros((), int), jnp.zeros((), bool))
     q, r, _, _, _, steps, _ = jax.lax.while_loop(unfinished, step, start)
-    return q, steps - 1, norm(r) <= goal, r
+    return q, steps - 1, is_closed(r), r

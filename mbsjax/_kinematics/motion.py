@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from .._events.closure import if_all_closed, is_closed
 from .._events.kinds import EVENTS
 from .._events.log import Events
 from .._events.results import RESULTS, result_of
@@ -290,16 +291,18 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
     stopped_at = lock_time(problem.with_mode(found.mode_last), found.last, found.stopped_at)
     result = RESULTS.where(closed, result_of(found.why), RESULTS.not_assembled)
 
-    def complete(q: Array, t: Array, mode: Mode | None, there: Array):
+    def complete(q: Array, t: Array, mode: Mode | None, there: Array, output: Array) -> tuple[list[Array], Array]:
         problem_ = problem.with_mode(mode)
         t, q = jnp.where(there, t, ts[0]), jnp.where(there, q, q0_)  # harmless where there is nothing
         q = root(problem_, q, t)
         v, a, r = rates(problem_, q, t)
         residual = jnp.max(jnp.abs(r * problem_.row_sizes), initial=0.0)
-        return [jnp.where(there, x, jnp.nan) for x in (q, v, a, residual)]
+        closed = is_closed(r) | ~(there & output)
+        return [jnp.where(there & closed, x, jnp.nan) for x in (q, v, a, residual)], closed
 
     if found.events is None:
-        q, v, a, residual = jax.vmap(complete)(found.q, ts, None, found.alive)
+        (q, v, a, residual), closed = jax.vmap(complete)(found.q, ts, None, found.alive, found.alive)
+        result, stopped_at = if_all_closed(result, stopped_at, ts, closed)
         return _Run(q, v, a, residual, found.crossed_at, _branch(problem_, q0_, ts_[0]), stopped_at, result, None, None)
 
     rows, start = found.events, problem.mode
@@ -313,8 +316,10 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
     every = jax.tree_util.tree_map(lambda *x: jnp.concatenate(x), mode, before, after)
     there = jnp.concatenate([found.alive, happened, happened])
     q = jnp.concatenate([found.q, rows.q, rows.q])
-    q, v, a, residual = jax.vmap(complete)(q, jnp.concatenate([ts, times, times]), every, there)
     n, m = len(ts), len(times)
+    output = jnp.arange(n + 2 * m) < n  # and not where an event changes which contacts hold
+    (q, v, a, residual), closed = jax.vmap(complete)(q, jnp.concatenate([ts, times, times]), every, there, output)
+    result, stopped_at = if_all_closed(result, stopped_at, ts, closed[:n])
     events = Events(
         t=jnp.where(happened, times, jnp.inf),
         count=jnp.sum(happened),
