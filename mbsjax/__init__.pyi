@@ -185,6 +185,7 @@ from ._tolerance.distribution.symmetric import (
 )
 from ._tolerance.distribution.zone import Position as Position, ProfileZone as ProfileZone
 from ._tolerance.drawn import WorstSample as WorstSample
+from ._tolerance.importance import importance as importance
 from ._tolerance.play.loaded import loaded_play as loaded_play
 from ._tolerance.play.parts import PlayParts as PlayParts, play_parts as play_parts
 from ._tolerance.play.study import play_study as play_study
@@ -194,7 +195,6 @@ from ._tolerance.reliability import (
     LimitReliability as LimitReliability,
     Rare as Rare,
     Reliability as Reliability,
-    importance as importance,
     reliability as reliability,
 )
 from ._tolerance.report import Report as Report

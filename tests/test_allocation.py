@@ -5,7 +5,7 @@ import itertools
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 import mbsjax as mbs
 
@@ -34,8 +34,10 @@ def test_yield_of_two_uniform_dimensions_is_the_true_one_at_the_least_cost():
     study = stack(total, {"a": mbs.Uniform(0.5), "b": mbs.Uniform(0.5)})
     found = mbs.allocate(mbs.first_order(study), CHEAP, good={"y": 0.9973})
     T = list(found.tolerances.values())
-    assert found.converged and abs(trapezoid(T, 1.0) - 0.9973) < 1.2e-4  # samples have an error of 5e-5
-    assert found.met["yield of y"] == pytest.approx(0.9973, abs=2.5e-4) and "sampling" in found.checked["yield of y"]
+    assert found.converged and 0.9973 <= trapezoid(T, 1.0) < 0.9976  # three errors of 5e-5 make sure
+    error = found.errors["yield of y"]
+    assert 0.9973 <= found.met["yield of y"] - 3 * error < 0.9975 and "sampling" in found.checked["yield of y"]
+    assert abs(found.met["yield of y"] - trapezoid(T, 1.0)) < 3.5 * error
     best = optimize.minimize(
         lambda T: 1 / T[0] + 4 / T[1],
         T,
@@ -57,10 +59,61 @@ def test_yield_of_a_bent_measure_is_the_true_one():
     T = list(found.tolerances.values())
     u = np.random.default_rng(1).normal(size=(4_000_000, 2)) * np.array(T) / 3
     y = u[:, 0] ** 2 + 3 * (20 + u[:, 1])
-    assert found.converged and abs(np.mean((y >= 59) & (y <= 61)) - 0.9973) < 3e-4
-    assert found.met["yield of y"] == pytest.approx(0.9973, abs=6e-4)
+    assert found.converged and -8e-5 < np.mean((y >= 59) & (y <= 61)) - 0.9973 < 4e-4  # these samples know it to 3e-5
+    assert 0.9973 <= found.met["yield of y"] - 3 * found.errors["yield of y"] < 0.9976
     with pytest.raises(ValueError, match="nothing that is required depends on 'a' in the expansion"):
         mbs.allocate(mbs.first_order(study), CHEAP, good={"y": 0.9973})
+
+
+@pytest.mark.parametrize("expanded", [mbs.first_order, mbs.second_order])
+@pytest.mark.filterwarnings("ignore:second order does not describe")
+def test_a_yield_at_a_kink_is_met_at_the_least_cost(expanded):
+    """The larger of two sums, alike at the mean: an expansion there knows one of them, or nothing at all. Ten million
+    samples know the yield, and SciPy the least cost, which has all tolerances alike."""
+    study = mbs.Study(
+        lambda p: p, dict.fromkeys("abc", 0.0), dict.fromkeys("abc", 0.5),
+        {"y": lambda p: jnp.maximum(p["a"] + p["b"], p["b"] + p["c"])}, limits={"y": (None, 1.0)},
+    )  # fmt: skip
+    costs = {"a": mbs.Cost(0.0, 1.0), "b": mbs.Cost(0.0, 2.0), "c": mbs.Cost(0.0, 1.0)}
+    found = mbs.allocate(expanded(study), costs, good={"y": 0.999})
+    good, n = 0.0, 10_000_000
+    for k in range(10):
+        a, b, c = (
+            np.random.default_rng(k).normal(size=(3, n // 10)) * np.array([*found.tolerances.values()])[:, None] / 3
+        )
+        good += np.mean(np.maximum(a, c) + b <= 1.0) / 10
+    assert found.converged and good >= 0.999 - 3 * np.sqrt(0.001 / n)
+    error = np.hypot(found.errors["yield of y"], np.sqrt(0.001 / n))
+    assert abs(found.met["yield of y"] - good) < 3.5 * error < 1e-4
+
+    z = np.linspace(-8.0, 8.0, 2001)
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi) * (z[1] - z[0])
+
+    def log_rejects(t):
+        a, b, c = np.exp(t) / 3
+        return np.log(1 - density @ (special.ndtr((1 - b * z) / a) * special.ndtr((1 - b * z) / c)))
+
+    least = optimize.minimize(
+        lambda t: np.exp(-t[0]) + 2 * np.exp(-t[1]) + np.exp(-t[2]), np.log([0.6, 0.6, 0.6]),
+        constraints={"type": "ineq", "fun": lambda t: np.log(1e-3) - log_rejects(t)}, method="SLSQP",
+    )  # fmt: skip
+    assert least.success and found.cost == pytest.approx(least.fun, rel=1e-2)
+
+
+def test_a_yield_that_lock_outs_decide_is_met():
+    """No value where a + b > 1, and a limit that is far away: what the limit leaves is not what can be built."""
+    study = stack(
+        lambda p: jnp.where(p["a"] + p["b"] > 1, jnp.nan, p["a"] - p["b"]),
+        {"a": 0.2, "b": 0.2},
+        (None, 3.0),
+        (0.0, 0.0),
+    )
+    found = mbs.allocate(mbs.first_order(study), CHEAP, good={"y": 0.999})
+    sigma = np.hypot(*found.tolerances.values()) / 3
+    assert found.converged and stats.norm.sf(1 / sigma) <= 0.001  # the limit at three sigma less is out of the way
+    T = np.array([1.0, 4.0]) ** (1 / 3)
+    T *= 3 / stats.norm.isf(0.001) / np.hypot(*T)
+    assert 0 <= found.cost / (1 / T[0] + 4 / T[1]) - 1 < 1e-2
 
 
 def test_worst_case_is_kept_exactly():
@@ -180,4 +233,4 @@ def test_a_zone_has_one_cost():
     good = mbs.allocate(mbs.first_order(study), costs, good={"y": 0.999})
     R, T = good.tolerances["hole[0]"], good.tolerances["size"]
     sigma = np.hypot(5 * R, T) / 3  # both coordinates are normal
-    np.testing.assert_allclose(1 / sigma, stats.norm.isf(0.001), rtol=1e-4)
+    assert good.converged and 0 <= 1 / sigma - stats.norm.isf(0.001) < 3e-3

@@ -25,7 +25,11 @@ def model(p, rules=("worst", "loaded"), ts=TS):
 
 def test_rules_are_mixed_and_rows_have_their_own_worst_places():
     tolerances = {"crank": 0.05, "rod": 0.05, "play": 0.005}
+    # the largest of many is where play does most, not where it is largest in the middle
+    ideal = position(THETA, rod=ROD - 0.03)
+    off = {"off": lambda m: jnp.max(m["P"].q - ideal), "short": lambda m: jnp.min(m["P"].q - ideal)}
     measures = TRAVEL | {"from start": lambda m: (m["P"].q - m["P"].q[0])[4:6], "range": lambda m: jnp.ptp(m["P"].q)}
+    measures |= off
     study = mbs.play_study(model, NOMINAL, tolerances, measures, limits={"x": (0.0, 6.0)}, along={"x": THETA})
     assert study.labels == (
         "x least",
@@ -37,7 +41,9 @@ def test_rules_are_mixed_and_rows_have_their_own_worst_places():
     def by_hand(crank, rod, play):
         low, high = (position(THETA, crank, rod - 0.03 + side * play) for side in (-1, 1))
         away = (low[4:6] - high[0], high[4:6] - low[0])
-        return jnp.concatenate([low, high, *away, (low.max() - high.min())[None], (high.max() - low.min())[None]])
+        numbers = [low.max() - high.min(), high.max() - low.min()]
+        numbers += [f(x - ideal) for f in (jnp.max, jnp.min) for x in (low, high)]
+        return jnp.concatenate([low, high, *away, jnp.stack(numbers)])
 
     numbers = tuple(map(jnp.asarray, NOMINAL.values()))
     np.testing.assert_allclose(found.values, by_hand(*numbers), atol=1e-9)

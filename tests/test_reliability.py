@@ -6,9 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 import openturns as ot
 import pytest
-from scipy import integrate, optimize, special, stats
+from scipy import integrate, optimize, stats
 
 import mbsjax as mbs
+from tests.random_studies import covered_as_often_as_they_should, random_problem, random_study
 
 
 STANDARD = mbs.Normal(sigma=1.0)
@@ -171,41 +172,64 @@ def test_ten_analytic_cases_beside_openturns(case):
     assert found.trusted and found.error < 0.1 * found.probability
 
 
-def random_problem(rng, d=4):
-    """One study of planes in random directions, or of a bent plane, with its exact rejects."""
-    Q = np.linalg.qr(rng.normal(size=(d, d)))[0]
-    p = 10 ** rng.uniform(-7, -1.5)
-    if rng.random() < 0.5:  # a union of planes, some of them farther away than others
-        count = rng.integers(1, d + 1)
-        b = np.full(d, 50.0)
-        b[:count] = stats.norm.isf(p / count) + rng.uniform(0, 0.5, count)
-        return Q, b, 0.0, -np.expm1(special.log_ndtr(b).sum())
-    c, b = rng.uniform(-0.04, 0.15), stats.norm.isf(p)
-    tail = lambda w: stats.norm.sf(b + c * w) * stats.chi2.pdf(w, d - 1)
-    truth = integrate.quad(tail, 0, 400, limit=500, epsabs=0, points=[1e-3, 1, 10, 50])[0]
-    return Q, np.array([b, *[50.0] * (d - 1)]), c, truth
-
-
 def test_stated_errors_cover_the_truth_as_often_as_they_should():
-    """Two hundred random problems, all of them run by the same programs."""
-    rng = np.random.default_rng(20)
+    """Two hundred random problems with lock-outs, jumps, kinks, flat and far limits, all of them run by the same
+    programs; `python -m benchmarks.studies` runs more."""
+    z, trusted = [], 0
+    for number in range(200):
+        numbers, truth = random_problem(np.random.default_rng([20, number]))
+        found = mbs.reliability(random_study(numbers), 4096, seed=number, chunk=2048)
+        assert found.reject.error < truth
+        z.append(abs(found.reject.probability - truth) / found.reject.error)
+        trusted += found.trusted
+    assert trusted >= 190 and max(z) < 4.5
+    covered_as_often_as_they_should(np.array(z))
 
-    def worst(p):
-        y = p["Q"] @ p["x"]
-        return jnp.max(y - p["b"] - p["c"] * (y @ y - y**2))
 
-    measures = {"y": lambda y: y}
-    z = []
-    for seed in range(200):
-        Q, b, c, truth = random_problem(rng)
-        nominal = {"x": np.zeros(4), "Q": jnp.asarray(Q), "b": jnp.asarray(b), "c": jnp.asarray(c)}
-        study = mbs.Study(worst, nominal, {"x": STANDARD}, measures, limits={"y": (None, 0.0)})
-        found = mbs.reliability(study, 4096, seed=seed).reject
-        assert found.error < 0.3 * truth
-        z.append((found.probability - truth) / found.error)
-    z = np.abs(z)
-    # of 200 normal variates, 136.5 +- 6.6 are within one sigma, 190.9 +- 3.0 within two
-    assert 117 <= np.sum(z < 1) <= 156 and np.sum(z < 2) >= 182 and np.max(z) < 4.5
+def test_a_flat_limit_beside_a_steep_one_is_not_passed_by():
+    """Subset simulation follows the limit that room leads to, and in six dimensions it often misses the other."""
+    measure = lambda p: jnp.maximum(p["x1"] - 4, 0.1 * (p["x2"] - 4)) + 0 * sum(p.values())
+    study = study_of(measure, 6, (None, 0.0))
+    for seed in range(3):
+        found = mbs.reliability(study, seed=seed)
+        assert found.trusted and len(found.limits[0].points) == 2
+        assert abs(found.reject.probability - (1 - stats.norm.cdf(4.0) ** 2)) < 3.5 * found.reject.error < 1e-6
+
+
+def test_parts_that_lock_are_rejects_whatever_the_limits_are():
+    """A slider-crank that locks where the crank is longer than the rod, with a limit on where it begins: a plane each,
+    at right angles to each other."""
+
+    def model(p):
+        mech = mbs.Mechanism(
+            [mbs.Body("crank"), mbs.Body("rod"), mbs.Body("slider")],
+            [
+                mbs.Revolute("A", "ground", "crank"),
+                mbs.Revolute("B", "crank", "rod", (p["crank"], 0.0)),
+                mbs.Revolute("C", "rod", "slider", (p["rod"], 0.0)),
+                mbs.Prismatic("P", "ground", "slider", start=9.98),
+            ],
+        )
+        return mbs.kinematics(mech, {"A": mbs.constant_speed(1.0)}, jnp.linspace(0.0, jnp.pi / 2, 4), throw=False)
+
+    sigma = 0.0038
+    study = mbs.Study(
+        model, {"crank": 4.98, "rod": 5.0}, dict.fromkeys(("crank", "rod"), mbs.Normal(sigma=sigma)),
+        {"start": lambda m: m["P"].q[0]}, limits={"start": (None, 9.98 + 4.5 * sigma * np.sqrt(2))},
+    )  # fmt: skip
+    found = mbs.reliability(study, 4096)
+    locked, beyond = stats.norm.sf(0.02 / (sigma * np.sqrt(2))), stats.norm.sf(4.5)
+    assert found.trusted and found.no_value is not None
+    assert abs(found.no_value.probability - locked) < 3.5 * found.no_value.error < 0.15 * locked
+    either = locked + beyond - locked * beyond
+    assert abs(found.reject.probability - either) < 3.5 * found.reject.error < 0.15 * locked
+    (point,) = found.no_value.points
+    np.testing.assert_allclose(point.beta, 0.02 / (sigma * np.sqrt(2)), rtol=1e-2)
+    np.testing.assert_allclose(point.dimensions, [4.99, 4.99], atol=1e-3)
+    assert "no value: " in repr(found)
+    # each limit is broken by what has no value too, and a measure has it once
+    (limit,) = found.limits
+    np.testing.assert_allclose([limit.probability, found.rejects["start"].probability], locked + beyond, rtol=0.15)
 
 
 def test_importance_sampling_needs_all_design_points_and_takes_them():

@@ -385,13 +385,14 @@ def test_allocation_finds_the_same_from_any_start():
         study = plain(lambda p: p["a"] + p["b"], {"a": 10.0, "b": 20.0}, tolerances, limits={"y": (29.0, 31.0)})
         found = mbs.allocate(mbs.first_order(study), costs, good={"y": 0.999})
         assert found.converged and list(found.active) == ["yield of y"]
-        np.testing.assert_allclose(found.met["yield of y"], 0.999, atol=7e-5)  # as samples tell it
+        assert 0.999 <= found.met["yield of y"] - 3 * found.errors["yield of y"] < 0.9991  # as samples tell it
         total.append(found.cost)
     # rejects depend on sigma alone, so that Lagrange's closed form holds with it
     sigma = 1.0 / stats.norm.isf(0.0005)
     T = np.array([1.0, 4.0]) ** (1 / 3)
     T *= 3 * sigma / np.hypot(*T)
-    np.testing.assert_allclose(total, 1 / T[0] + 4 / T[1], rtol=1e-6)
+    over = np.array(total) / (1 / T[0] + 4 / T[1]) - 1
+    assert np.all((over >= 0) & (over < 2e-3))  # what makes sure of the yield
 
 
 def test_what_rounding_leaves_of_a_value_has_no_contributors():

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 import mbsjax as mbs
 from mbsjax._cli.main import main
-from mbsjax._tolerance.belief import RejectEstimate, SampledYield, believe
+from mbsjax._tolerance.belief import Order, RejectEstimate, SampledYield, believe
 from mbsjax._tolerance.report_drawing import _radius
 
 
@@ -203,6 +203,67 @@ def test_which_method_to_believe(given, method, why):
     rest |= {"sampled": 1 - given[2].rejects} if len(given) > 2 and given[2] else {}
     rest |= {"reliability": 1 - given[3].probability} if len(given) > 3 else {}
     assert found.good == rest[method]
+
+
+def test_no_yield_comes_without_an_error(report, linkage):
+    """Of uniform dimensions four moments do not tell all: the error says so, and covers what a million parts have."""
+    for found in (report, linkage):
+        for line in found.summary:
+            assert not line.verdict or 0 < line.belief.error < 0.2
+            row = next(row for row in found["summary"].rows if row[0] == line.measure)
+            assert found["summary"].columns[4] == "+-" and (row[4] == line.belief.error or not line.verdict)
+    rng = np.random.default_rng(0)
+    crank, rod = 3 + 0.02 / 3 * rng.normal(size=1_000_000), 5 + rng.uniform(-0.01, 0.04, 1_000_000)
+    travel = np.sqrt(rod**2 - crank**2)
+    belief = linkage.believed["travel"]
+    assert abs(belief.good - np.mean((travel >= 3.95) & (travel <= 4.05))) < belief.error < 0.05
+
+
+@pytest.mark.parametrize(
+    "given, error",
+    [
+        ((0.9, Order(0.95, 0.004), SampledYield(0.06, 0.006, 900)), 0.01),  # neither is refuted: it reaches both
+        ((0.9, Order(0.9399, 0.004), SampledYield(0.06, 0.006, 900)), 0.004),
+        ((0.9, Order(0.95, 0.02), SampledYield(0.06, 0.006, 900)), 0.01),
+        ((0.9, Order(0.8, 0.001), SampledYield(0.06, 0.006, 900)), 0.006),  # refuted
+        ((0.9, Order(0.94, 0.001, 0.5), SampledYield(0.06, 0.006, 900)), 0.006),  # at a kink
+        ((0.9, Order(0.94, 0.03)), 0.03),
+        ((0.9, 0.9, SampledYield(0.1, 1e-3, 9000), RejectEstimate(0.2, 1e-3)), 0.1),  # both claim to know
+        ((0.9, 0.9, SampledYield(0.1, 1e-2, 900), RejectEstimate(0.115, 1e-3)), 0.015),
+    ],
+)  # fmt: skip
+def test_where_methods_differ_the_wider_statement_is_made(given, error):
+    assert believe(*given).error == pytest.approx(error)
+
+
+KINKS = {
+    "a fit": lambda p: jnp.abs(p["a"] - p["b"]),
+    "the larger": lambda p: jnp.maximum(p["a"], p["b"]) - 1,
+    "a maximum over a motion": lambda p: jnp.max((p["a"] - 1) * jnp.sin(jnp.linspace(0.0, 6.0, 25))),
+}
+
+
+@pytest.mark.parametrize("kink", KINKS)
+def test_at_a_kink_samples_are_believed_and_drawn(kink):
+    """Where the mean lies on a kink there is no second order: it would tell a mean that is off by many sigma."""
+    truth = {
+        "a fit": lambda a, b: np.abs(a - b),
+        "the larger": lambda a, b: np.maximum(a, b),
+        "a maximum over a motion": lambda a, b: np.max(np.outer(np.sin(np.linspace(0.0, 6.0, 25)), a), 0),
+    }[kink](*0.1 * np.random.default_rng(0).normal(size=(2, 200_000)))
+    limit = float(np.quantile(truth, 0.983))
+    tolerances = dict.fromkeys("ab", mbs.Normal(sigma=0.1))
+    study = mbs.Study(lambda p: p, {"a": 1.0, "b": 1.0}, tolerances, {"y": KINKS[kink]}, limits={"y": (None, limit)})
+    found = mbs.tolerance(study, worst=False)
+    belief = found.believed["y"]
+    assert belief.method == "sampled" and "as at a kink" in belief.why and found.sample.tally.n == 512
+    assert abs(belief.good - 0.983) < 3.5 * belief.error < 0.04
+    assert dict((row[0], row[1]) for row in found["measures"].rows)[MISFIT] > 50
+    with pytest.warns(UserWarning, match="second order does not describe all measures.* 'y' by"):
+        assert mbs.second_order(study).misfit[0] > 0.5
+
+
+MISFIT = "second order: misfit at a handful of samples, % of sigma"
 
 
 def test_rows_and_measures_without_limits_are_told_as_such():

@@ -4,18 +4,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import log_ndtr, logsumexp
-from jaxtyping import Array
 
-from .._programs.trees import lasting
+from .allocation_model import Model, Required, as_arrays, excess, model_of, solved
+from .allocation_truth import Amount, Truth
 from .cost import Catalogue, Cost, costed
-from .reliability import reliability
 from .study import Study
 from .taylor import FirstOrder, SecondOrder
-from .worst_case import worst_case as exact_worst_case
 
 
 COMBINATIONS = 4_000_000
@@ -27,18 +23,19 @@ class Allocation(NamedTuple):
 
     - `tolerances`: T of each contributor, by name: half the width between its limits, which keep their middle (those of
         a one-sided distribution their lower end); `cost`: of all of them; `processes`: which ones, from a catalogue.
-    - `met`: of each measure that is required, by name, what it comes to: worst case, RSS or yield; `checked`: how that
-        was found.
+    - `met`: of each measure that is required, by name, what it comes to: worst case, RSS or yield; `errors`: the
+        standard error of that; `checked`: how it was found.
     - `active`: what stands in the way of a lower cost, by name, with its price: how fast the logarithm of the cost
         falls when the logarithm of this bound is relaxed.
     - `infeasible`: what cannot be met by any tolerances within their bounds; these are then the smallest.
-    - `converged`: whether all requirements are met, as far as `checked` can tell, by tolerances that can be had, and no
-        others near are cheaper.
+    - `converged`: whether all requirements are met, yields less three of their standard errors, by tolerances that can
+        be had, what says so is trusted, and no others near are cheaper.
     """
 
     tolerances: dict[str, float]
     cost: float
     met: dict[str, float]
+    errors: dict[str, float]
     active: dict[str, float]
     converged: bool
     checked: dict[str, str]
@@ -78,8 +75,10 @@ def allocate(
     they are.
 
     The expansion, and normal distributions for yields, are where it begins. What they give is then checked with the
-    study itself, yields by [`mbsjax.reliability`][] and worst cases by [`mbsjax.worst_case`][], and what is asked of
-    the expansion is corrected until the study does what is required.
+    study itself, yields by [`mbsjax.reliability`][] and worst cases by [`mbsjax.worst_case`][]. It goes on with planes
+    at the design points that were found there, until the study does what is required: a yield, less three of its
+    standard errors, is at least the one that is asked for; or even the smallest tolerances do not do, and it is named
+    infeasible.
 
     **Arguments:**
 
@@ -106,15 +105,15 @@ def allocate(
     required = [(kind, name, float(x)) for kind, each in given.items() for name, x in each.items()]
     if not required or not costs:
         raise ValueError("an allocation needs costs, and at least one requirement")
-    _check_requirements(first.study, required)
-    truth = _Truth(first, required, samples, seed)
+    _check_requirements(first.study, required, samples)
+    truth = Truth(first, required, samples, seed)
     catalogues = {name: c for name, c in costs.items() if isinstance(c, Catalogue)}
     if catalogues:
         return _cheapest(expansion, catalogues, required, truth)
     return _tuned(expansion, {n: c for n, c in costs.items() if isinstance(c, Cost)}, required, truth, rounds)
 
 
-def _check_requirements(study: Study, required: list[tuple[str, str, float]]) -> None:
+def _check_requirements(study: Study, required: Required, samples: int) -> None:
     for kind, name, x in required:
         if name not in study.columns:
             raise ValueError(
@@ -125,75 +124,165 @@ def _check_requirements(study: Study, required: list[tuple[str, str, float]]) ->
         k = study.columns.index(name)
         if kind == "yield" and not np.isfinite([study.lower[k], study.upper[k]]).any():
             raise ValueError(f"a yield of {name!r} needs limits in the study")
+        if kind == "yield" and samples and name not in study.labels:
+            raise ValueError(
+                f"the yield of {name!r}, one place along a stroke, cannot be checked: make it a measure of its own, or "
+                "say `samples=0`"
+            )
 
 
-class _Amount(NamedTuple):
-    """What a requirement comes to (of a yield, the rejects), over what is allowed; how sure that is; and
-    how it was found."""
-
-    amount: float
-    ratio: float
-    error: float
-    word: str
-
-
-class _Truth(NamedTuple):
-    """What requirements come to, by the study itself."""
-
-    first: FirstOrder
-    required: list[tuple[str, str, float]]
-    samples: int
-    seed: int
-
-    def __call__(self, T: np.ndarray, model: "_Model", t: Array, check: bool = True) -> list[_Amount]:
-        study = self.first.study
-        low, high = (np.asarray(x) for x in study.bounds)
-        moved = study.moved(study.nominal, jnp.asarray(T / ((high - low) / 2)))
-        kinds = {kind for kind, _, _ in self.required} if self.samples else set()
-        found = reliability(moved, self.samples, check=check, seed=self.seed) if "yield" in kinds else None
-        worst = exact_worst_case(moved) if "worst case" in kinds else None
-        every = []
-        for (kind, name, x), y in zip(self.required, np.asarray(model.amounts(t))):
-            k = study.columns.index(name)
-            if kind == "worst case" and worst is not None:
-                middle = self.first.middle[k]
-                ends = (middle - worst.lower[k], worst.basis_lower[k]), (worst.upper[k] - middle, worst.basis_upper[k])
-                amount, basis = max(ends)
-                every.append(_Amount(amount, amount / x, 1e-6, f"exact worst case, {basis}"))
-            elif kind == "yield" and found is not None:
-                mine = [z for z in found.limits if z.value == name]
-                p, error = sum(z.probability for z in mine), float(np.linalg.norm([z.error for z in mine]))
-                how = ", ".join(dict.fromkeys(z.method for z in mine)) + f", +-{error:.2g}"
-                how += "" if all(z.trusted for z in mine) else ", NOT TRUSTED"
-                every.append(_Amount(p, p / (1 - x), error / (1 - x), how))
-            else:
-                y = np.exp(-(y**2) / 2) if kind == "yield" else y
-                word = "normal model" if kind == "yield" else "expansion"
-                every.append(_Amount(float(y), float(y / (1 - x if kind == "yield" else x)), 1e-6, word))
-        return every
-
-
-def _allocation(
-    required: list[tuple[str, str, float]], study: Study, T: np.ndarray, amounts: list[_Amount], **more: Any
-) -> Allocation:
+def _allocation(required: Required, study: Study, T: np.ndarray, amounts: list[Amount], **more: Any) -> Allocation:
     names = [f"{kind} of {name}" for kind, name, _ in required]
     return Allocation(
         tolerances=dict(zip(study.names, T.tolist())),
         met={n: float(1 - a.amount if n.startswith("yield") else a.amount) for n, a in zip(names, amounts)},
+        errors={n: float(a.error) for n, a in zip(names, amounts)},
         checked={n: a.word for n, a in zip(names, amounts)},
         **more,
     )
 
 
+_ROUNDS = 16  # how often the study is asked for shares, or for a size
+_REACH, _SETTLED = 0.7, 0.05  # how far the logarithms of tolerances go in a step: at most, and when it is the last
+_GAIN = 0.005  # of the cost, for which the study is not asked again
+_TIGHT = 0.95  # of the rejects that are allowed, with which it ends
+
+
 def _tuned(
-    expansion: FirstOrder | SecondOrder,
-    costs: Mapping[str, Cost],
-    required: list[tuple[str, str, float]],
-    truth: _Truth,
-    rounds: int,
+    expansion: FirstOrder | SecondOrder, costs: Mapping[str, Cost], required: Required, truth: Truth, rounds: int
 ) -> Allocation:
-    """Solves with the expansion, checks with the study, and asks for more or less until both agree."""
-    model = _model(expansion, costs, required)
+    """Solves with a model, asks the study, and corrects the model until both agree; then, where there are yields, makes
+    all tolerances a little larger or smaller until these are sure to be met, and no more than that."""
+    model = model_of(expansion, costs, required)
+    _check_dependence(model, costs)
+    task = _Task(costs, required, truth, rounds, np.log(np.asarray(model.bounds)))
+    sampled = truth.samples > 0 and bool(model.yields.any())
+    place = _shared(task, model) if sampled else _repeated(task, model)
+    found = _sized(task, place) if sampled else place
+    names = [f"{kind} of {name}" for kind, name, _ in required]
+    fits = np.array([a.ratio for a in found.amounts]) <= 1 + np.where(model.yields & sampled, 0.0, 1e-6)
+    least = bool(np.all(found.t <= task.bounds[:, 0] + 1e-9))
+    every = names + [f"lower bound of {x}" for x in costs] + [f"upper bound of {x}" for x in costs]
+    if sampled:  # with the bounds that there are, not those of a step
+        prices = task.within(found.model, found.t, _REACH)[1]
+        held = np.concatenate([np.ones(len(names), bool), *(np.abs(found.t - task.bounds.T) < 1e-6)])
+        found = found._replace(prices=np.where(held, prices, 0.0))
+    return _allocation(
+        required,
+        truth.first.study,
+        np.asarray(model.tolerances(jnp.asarray(found.t))),
+        found.amounts,
+        cost=task.cost(found.t),
+        active={name: float(p) for name, p in zip(every, found.prices) if p > 1e-6},
+        converged=bool(np.all(fits)) and found.done and found.slope < 1e-4 and all(a.trusted for a in found.amounts),
+        processes={},
+        infeasible=tuple(name for name, good in zip(names, fits) if not good) if least else (),
+    )
+
+
+class _Task(NamedTuple):
+    """What is to be done; `bounds` are those of the logarithms of the tolerances."""
+
+    costs: Mapping[str, Cost]
+    required: Required
+    truth: Truth
+    rounds: int
+    bounds: np.ndarray
+
+    def cost(self, t: np.ndarray) -> float:
+        return float(sum(c.of(np.exp(x)) for c, x in zip(self.costs.values(), t)))
+
+    def within(self, model: Model, t: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray, float]:
+        """The solution not farther than so from here."""
+        near = np.clip(np.stack([t - reach, t + reach], 1), self.bounds[:, :1], self.bounds[:, 1:])
+        return _solution(eqx.tree_at(lambda m: m.bounds, model, jnp.asarray(np.exp(near))), self.rounds, near)
+
+
+class _Place(NamedTuple):
+    """Tolerances, in logarithms, what requirements come to with them, and the model about them; the prices of the last
+    solution, and how exact that was; whether nothing is left to be done."""
+
+    t: np.ndarray
+    amounts: list[Amount]
+    model: Model
+    prices: np.ndarray
+    slope: float
+    done: bool
+
+
+def _repeated(task: _Task, model: Model) -> _Place:
+    """Requirements other than yields: what the expansion says of them is multiplied by what is true over it, until that
+    changes no more."""
+    for _ in range(_ROUNDS):
+        t, prices, slope = _solution(model, task.rounds, task.bounds)
+        answer = task.truth(model, t, check=False)
+        ratio = np.array([a.ratio for a in answer.amounts])
+        place = _Place(t, answer.amounts, model, prices, slope, True)
+        loose = (prices[: len(ratio)] > 1e-6) & (ratio < 1 - 1e-6)
+        if not np.isfinite(slope) or np.all((ratio <= 1 + 1e-6) & ~loose):
+            return place
+        model = _corrected(model, answer.amounts, task.truth.planes(model, t, answer), t, task.required)
+    return place._replace(done=False)
+
+
+def _shared(task: _Task, model: Model) -> _Place:
+    """How tolerances share what yields leave: yields are modelled by the expansion at first, then by planes at the
+    design points that the study has, which are made to change with each tolerance as the study does. A step to what is
+    not better, by cost and by what is wanting, is taken back and tried again, not so far (a trust region)."""
+    t, prices, slope = _solution(model, task.rounds, task.bounds)
+    best, least, seen = _Place(t, [], model, prices, slope, False), np.inf, False
+    check, reach, step = True, _REACH, np.inf
+    for _ in range(_ROUNDS):
+        answer = task.truth(model, t, check=check)
+        ratio = np.array([a.ratio for a in answer.amounts])
+        # once more is known than a search near the medians would find, it is looked for each time
+        check = check and (answer.found is None or answer.found.no_value is not None or not answer.found.trusted)
+        merit = np.log(task.cost(t)) + 2 * float(np.sum(np.log(np.maximum(ratio, 1.0))))
+        visible = all(a.amount > 0 for a in answer.amounts)  # where there are no rejects, there is nothing to go by
+        if not seen or (visible and merit < least):
+            reach = min(2 * reach, _REACH) if step > 0.9 * reach else reach
+            model = _corrected(model, answer.amounts, task.truth.planes(model, t, answer), t, task.required)
+            best, least, seen = _Place(t, answer.amounts, model, prices, slope, False), merit, visible
+            tight = bool(np.all(ratio <= 1) and np.max(ratio) >= _TIGHT)
+        else:  # planes are planes, and slopes are those of one place
+            reach = step / 2
+        if reach < _SETTLED:
+            return best
+        t, prices, slope = task.within(best.model, best.t, reach)
+        step = float(np.abs(t - best.t).max())
+        if step < _SETTLED or (tight and np.log(task.cost(best.t) / task.cost(t)) < _GAIN):
+            return best._replace(t=t, prices=prices, slope=slope)
+    return best
+
+
+def _sized(task: _Task, place: _Place) -> _Place:
+    """All tolerances larger or smaller, in the same shares, until the study does what is required and little more."""
+    smallest, largest = task.bounds.T
+    model, size = place.model, lambda s: np.clip(place.t + s, smallest, largest)
+    said = lambda s: float(np.max(np.asarray(model.log_ratios(jnp.asarray(size(s))))))
+    slope = max((said(0.01) - said(-0.01)) / 0.02, 1.0)  # of the logarithm of what is found over what is allowed
+    s, low, high, last = 0.0, -np.inf, np.inf, None
+    for again in range(_ROUNDS):
+        answer = task.truth(model, size(s), check=True, again=1 + again)
+        ratio, error = (np.array([getattr(a, key) for a in answer.amounts]) for key in ("ratio", "relative"))
+        most = float(np.max(ratio))
+        fits = most <= 1
+        found = place._replace(t=size(s), amounts=answer.amounts, done=fits)
+        end = most >= _TIGHT or np.all(size(s) >= largest) if fits else np.all(size(s) <= smallest)
+        if end:
+            return found
+        low, high = (s, high) if fits else (low, s)
+        level = np.log(max(most, 1e-3))
+        if last is not None and abs(s - last[0]) > 1e-9:
+            slope = float(np.clip((level - last[1]) / (s - last[0]), 0.3 * slope, 3 * slope))
+        last, aim = (s, level), np.log1p(-min(2 * float(np.max(error)), 0.04) - 0.003)
+        s = float(np.clip(s + (aim - level) / slope, s - 0.5, s + 0.5))
+        if not low < s < high:
+            s = (low + high) / 2 if np.isfinite(low + high) else (high - 0.5 if np.isfinite(high) else low + 0.5)
+    return found
+
+
+def _check_dependence(model: Model, costs: Mapping[str, Cost]) -> None:
     matters = np.abs(np.concatenate([model.slopes[:, None], model.curvatures], 1)).max(1)[[k for _, k in model.wanted]]
     for (name, c), i in zip(costs.items(), model.chosen):
         if c.upper == np.inf and not np.any(matters[:, list(i)]):
@@ -201,236 +290,80 @@ def _tuned(
                 f"nothing that is required depends on {name!r} in the expansion, and its cost has no upper bound; "
                 "give it one, or an expansion to second order"
             )
-    names = [f"{kind} of {name}" for kind, name, _ in required]
-    n, allowed = len(required), np.log(np.asarray(model.asked))
-    asked, low, high = allowed.copy(), np.full(n, -np.inf), np.full(n, np.inf)
-    smallest, largest = np.log(np.asarray(model.bounds)).T
-    converged, infeasible = False, ()
-    for _ in range(16):
-        model = eqx.tree_at(lambda m: m.asked, model, jnp.asarray(np.exp(asked)))
-        impossible = np.asarray(model.constraints(jnp.asarray(smallest)))[:n] > 1e-6
-        if np.any(impossible):
-            t, prices, slope = jnp.asarray(smallest), np.zeros(n + 2 * len(costs)), 0.0
-        else:
-            t, prices, slope = _solve(model, rounds)
-            t = jnp.clip(t, smallest, largest)
-        T = np.asarray(model.tolerances(t))
-        amounts = truth(T, model, t, check=False)
-        ratio, error = (np.array([getattr(a, key) for a in amounts]) for key in ("ratio", "error"))
-        # the expansion is right as far as samples can tell; once it is not, they lead, the same ones each time
-        error = np.where(model.yields, np.where(asked == allowed, 3 * error, np.minimum(error, 0.01)), error)
-        fits = ratio <= 1 + error
-        if np.any(impossible):
-            infeasible = tuple(name for name, good in zip(names, fits) if not good)
-        idle = np.asarray(prices)[:n] <= 1e-6
-        if infeasible or np.all(fits & (idle | (ratio >= 1 - error))):
-            converged = not infeasible and bool(slope < 1e-4)
-            break
-        with np.errstate(divide="ignore"):
-            step = np.clip(np.log(ratio), -2.0, 2.0)
-        high = np.where(step > 0, np.minimum(high, asked), high)
-        low = np.where(step <= 0, np.maximum(low, asked), low)
-        aim = np.where(fits & idle, asked, asked - step)
-        aim = np.where((aim >= high) | (aim <= low), (low + high) / 2, aim)
-        asked = np.where(np.isfinite(aim), np.minimum(aim, np.where(model.yields, -1e-3, np.inf)), asked)
-    amounts = truth(T, model, t) if truth.samples and model.yields.any() else amounts
-    every = names + [f"lower bound of {x}" for x in costs] + [f"upper bound of {x}" for x in costs]
-    return _allocation(
-        required,
-        truth.first.study,
-        T,
-        amounts,
-        cost=float(sum(c.of(np.exp(x)) for c, x in zip(costs.values(), np.asarray(t)))),
-        active={name: float(p) for name, p in zip(every, prices) if p > 1e-6},
-        converged=converged,
-        processes={},
-        infeasible=infeasible,
-    )
+
+
+def _solution(model: Model, rounds: int, bounds: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Tolerances of least cost by the model, in logarithms, with prices; the smallest, where it sees none that do."""
+    smallest, largest = bounds.T
+    n = len(model.wanted)
+    if np.any(np.asarray(model.constraints(jnp.asarray(smallest)))[:n] > 1e-6):
+        return smallest, np.zeros(n + 2 * len(smallest)), np.inf
+    t, prices, slope = solved(model, rounds)
+    return np.clip(np.asarray(t), smallest, largest), np.asarray(prices), float(slope)
+
+
+def _corrected(model: Model, amounts: list[Amount], planes: Any, t: np.ndarray, required: Required) -> Model:
+    """The model that says at these tolerances what is true. It aims at a little less than all rejects that are allowed:
+    with other samples there may be some more."""
+    said, allowed = np.asarray(model.amounts(jnp.asarray(t))), _allowed(required)
+    true, error = (np.array([getattr(a, key) for a in amounts]) for key in ("amount", "error"))
+    aim = np.where(model.yields, 1 - np.clip(2 * error / np.maximum(true, 1e-300), 1e-3, 0.1), 1.0)
+    asked = np.where(model.yields, aim * allowed, allowed * said / np.maximum(true, 1e-300))
+    if not planes.used:
+        asked = np.where(model.yields, np.asarray(model.asked), asked)
+    return eqx.tree_at(lambda m: (m.asked, m.planes), model, (jnp.asarray(asked), as_arrays(planes)))
 
 
 def _cheapest(
-    expansion: FirstOrder | SecondOrder,
-    costs: Mapping[str, Catalogue],
-    required: list[tuple[str, str, float]],
-    truth: _Truth,
+    expansion: FirstOrder | SecondOrder, costs: Mapping[str, Catalogue], required: Required, truth: Truth
 ) -> Allocation:
-    """All combinations of processes, the cheapest first, until one does by the study itself. Those that the expansion
-    finds far off are left out."""
+    """All combinations of processes, the cheapest first, until one does by the study itself. Those that the model finds
+    far off are left out: the expansion at first, then planes at the design points of the last one that was asked for;
+    and so are those with all tolerances as wide as one that did not do."""
     sizes = [len(c.names) for c in costs.values()]
     count = int(np.prod(sizes, dtype=float))
     if count > COMBINATIONS:
         raise ValueError(
             f"the catalogues have {count:,} combinations, more than the {COMBINATIONS:,} that can be tried"
         )
-    model = _model(expansion, {n: Cost(0.0, 1.0) for n in costs}, required)
+    model = model_of(expansion, {n: Cost(0.0, 1.0) for n in costs}, required)
     choice = np.stack(np.unravel_index(np.arange(count), sizes), 1)
     pick = lambda key: [np.array(getattr(c, key))[choice[:, i]] for i, c in enumerate(costs.values())]
     total, t = np.sum(pick("costs"), 0), np.log(np.stack(pick("tolerances"), 1))
-    over = np.concatenate(
-        [np.asarray(_excess(model, jnp.asarray(part))) for part in np.array_split(t, -(-count // 65536))]
-    )
-    order = np.argsort(total, kind="stable")
-    likely = order[over[order] < 0.3][:64] if truth.samples else order[over[order] <= 1e-9][:1]
-    smallest = np.argmin(t.sum(1))
-    for i in [*likely, smallest]:
-        T = np.asarray(model.tolerances(jnp.asarray(t[i])))
-        amounts = truth(T, model, jnp.asarray(t[i]))
-        met = [a.ratio <= 1 + a.error for a in amounts]
-        if all(met):
+    order, smallest = np.argsort(total, kind="stable"), int(np.argmin(t.sum(1)))
+    left, over = np.ones(count, bool), _over(model, t)
+    for _ in range(64):
+        near = order[left[order] & (over[order] < (0.3 if truth.samples else 1e-9))]
+        i = int(near[0]) if len(near) else smallest
+        answer = truth(model, t[i], check=True)
+        amounts = answer.amounts
+        met = [a.ratio <= 1 + 1e-6 for a in amounts]
+        if all(met) or i == smallest or not truth.samples:
             break
+        left &= ~np.all(t >= t[i] - 1e-12, 1)
+        if model.yields.any():
+            model = _corrected(model, amounts, truth.planes(model, t[i], answer), t[i], required)
+            over = _over(model, t)
     names = [f"{kind} of {name}" for kind, name, _ in required]
     every = list(zip(costs.items(), choice[i]))
     return _allocation(
         required,
         truth.first.study,
-        T,
+        np.asarray(model.tolerances(jnp.asarray(t[i]))),
         amounts,
         cost=float(total[i]),
         active={},
-        converged=all(met),
+        converged=all(met) and all(a.trusted for a in amounts),
         processes={name: c.names[k] for (name, c), k in every},
         infeasible=tuple(name for name, good in zip(names, met) if not good),
     )
 
 
-@lasting
-def _excess(model: "_Model", t: Array) -> Array:
-    """How far each choice is from what is required, as the worst of all constraints has it."""
-    return jax.vmap(lambda t: jnp.max(model.constraints(t)[: len(model.wanted)]))(t)
+def _allowed(required: Required) -> np.ndarray:
+    return np.array([1 - x if kind == "yield" else x for kind, _, x in required])
 
 
-def _level(log_rejects: Array) -> Array:
-    """Rejects on a scale that is near to that of standard deviations, and never runs out of numbers."""
-    return jnp.sqrt(1e-12 - 2 * jnp.minimum(log_rejects, 0.0))
-
-
-class _Model(eqx.Module):
-    """Costs and requirements as functions of the logarithms of the tolerances that are chosen."""
-
-    slopes: Array
-    values: Array
-    T0: Array
-    ratio: Array
-    curvatures: Array
-    correlation: Array
-    lower: Array
-    upper: Array
-    lean: Array  # how far the mean moves when T grows
-    costs: Array
-    bounds: Array
-    asked: Array  # how far, or how many rejects
-    chosen: tuple[tuple[int, ...], ...] = eqx.field(static=True)
-    wanted: tuple[tuple[str, int], ...] = eqx.field(static=True)
-    limited: tuple[tuple[bool, bool], ...] = eqx.field(static=True)
-
-    @property
-    def yields(self) -> np.ndarray:
-        return np.array([kind == "yield" for kind, _ in self.wanted])
-
-    def tolerances(self, t: Array) -> Array:
-        owner = np.repeat(np.arange(len(self.chosen)), [len(i) for i in self.chosen])
-        return self.T0.at[np.concatenate(self.chosen)].set(jnp.exp(t)[owner])
-
-    @property
-    def before(self) -> Array:
-        """The tolerances that are chosen, as they are now."""
-        return self.T0[np.array([i[0] for i in self.chosen])]
-
-    def cost(self, t: Array) -> Array:
-        """The logarithm of what the choice costs; what is fixed does not matter."""
-        factor, power = self.costs.T
-        return logsumexp(jnp.log(factor) - power * t)
-
-    def sides(self, k: int) -> list[tuple[float, Array]]:
-        """The limits that there are."""
-        low, high = self.limited[k]
-        return [(1.0, self.lower)] * low + [(-1.0, self.upper)] * high
-
-    def amounts(self, t: Array) -> Array:
-        """What is limited: worst cases, RSS, and of yields the level that `_level` gives."""
-        T = self.tolerances(t)
-        std = T * self.ratio
-        covariance = std[:, None] * self.correlation * std
-        found = []
-        for kind, k in self.wanted:
-            g, H = self.slopes[k], self.curvatures[k]
-            if kind == "worst case":
-                found.append(jnp.sum(jnp.abs(g) * T))
-            elif kind == "rss":
-                found.append(jnp.sqrt(jnp.sum((g * T) ** 2) + 1e-300))
-            else:
-                bent = H @ covariance
-                mean = self.values[k] + g @ (self.lean * (T - self.T0)) + jnp.trace(bent) / 2
-                sigma = jnp.sqrt(g @ covariance @ g + jnp.trace(bent @ bent) / 2 + 1e-300)
-                tails = [log_ndtr(side * (limit[k] - mean) / sigma) for side, limit in self.sides(k)]
-                found.append(_level(logsumexp(jnp.stack(tails))))
-        return jnp.stack(found)
-
-    def constraints(self, t: Array) -> Array:
-        """Logarithms of how much is needed over how much there is: not positive where all is well."""
-        room = jnp.where(self.yields, _level(jnp.log(self.asked)), self.asked)
-        sign = jnp.where(self.yields, -1.0, 1.0)
-        low, high = jnp.log(self.bounds.T)
-        return jnp.concatenate([sign * jnp.log(self.amounts(t) / room), low - t, t - high])
-
-
-def _model(
-    expansion: FirstOrder | SecondOrder, costs: Mapping[str, Cost], required: list[tuple[str, str, float]]
-) -> _Model:
-    first = expansion.first if isinstance(expansion, SecondOrder) else expansion
-    study = first.study
-    low, high = (np.asarray(x) for x in study.bounds)
-    T0 = (high - low) / 2
-    chosen = costed(costs, study)
-    n, d = first.slopes.shape
-    std = np.asarray(study.std)
-    return _Model(
-        slopes=jnp.asarray(first.slopes),
-        values=jnp.asarray(first.values),
-        T0=jnp.asarray(T0),
-        ratio=jnp.asarray(std / T0),
-        curvatures=jnp.asarray(expansion.curvatures if isinstance(expansion, SecondOrder) else np.zeros((n, d, d))),
-        correlation=jnp.asarray(first.covariance / np.outer(std, std)),
-        lower=study.lower,
-        upper=study.upper,
-        lean=jnp.asarray((np.asarray(study.mean) - np.asarray(study.nominal + study.each(lambda d: d.anchor))) / T0),
-        costs=jnp.asarray([[c.factor, c.power] for c in costs.values()]),
-        bounds=jnp.asarray(
-            [[max(c.lower, 1e-9 * T0[i[0]]), min(c.upper, 1e9 * T0[i[0]])] for c, i in zip(costs.values(), chosen)]
-        ),
-        asked=jnp.asarray([1 - x if kind == "yield" else x for kind, _, x in required]),
-        chosen=tuple(map(tuple, chosen)),
-        wanted=tuple((kind, study.columns.index(name)) for kind, name, _ in required),
-        limited=tuple((bool(np.isfinite(a)), bool(np.isfinite(b))) for a, b in zip(study.lower, study.upper)),
-    )
-
-
-@lasting
-def _solve(model: _Model, rounds: int) -> tuple[Array, Array, Array]:
-    """An augmented Lagrangian: each round minimizes the cost with the prices of the last."""
-    import optimistix as optx  # here, as most do without
-
-    solver = optx.BFGS(rtol=1e-10, atol=1e-10)
-
-    def merit(t: Array, args: tuple[Array, float]) -> Array:
-        prices, weight = args
-        pressed = jnp.maximum(prices + weight * model.constraints(t), 0.0)
-        return model.cost(t) + jnp.sum(pressed**2) / (2 * weight)
-
-    def once(state: tuple[Array, Array], _: Any) -> tuple[tuple[Array, Array], None]:
-        t, prices = state
-        weight = 10.0
-        t = optx.minimise(merit, solver, t, args=(prices, weight), max_steps=400, throw=False).value
-        return (t, jnp.maximum(prices + weight * model.constraints(t), 0.0)), None
-
-    # begin where all tolerances together, larger or smaller than now, just do
-    n = len(model.wanted)
-    here, low, high = jnp.log(model.before), *jnp.log(model.bounds.T)
-    fits = lambda s: jnp.all(model.constraints(here + s)[:n] <= 0)
-    halve = lambda _, s: jnp.where(
-        fits((s[0] + s[1]) / 2), jnp.stack([sum(s) / 2, s[1]]), jnp.stack([s[0], sum(s) / 2])
-    )
-    start = jnp.clip(here + jax.lax.fori_loop(0, 60, halve, jnp.array([-30.0, 30.0]))[0], low, high)
-    (t, prices), _ = jax.lax.scan(once, (start, jnp.zeros(n + 2 * len(model.chosen))), None, length=rounds)
-    slope = jax.grad(lambda t: model.cost(t) + prices @ model.constraints(t))(t)
-    return t, prices, jnp.max(jnp.abs(slope))
+def _over(model: Model, t: np.ndarray) -> np.ndarray:
+    """How far each choice is from what is required, by the model."""
+    parts = np.array_split(t, -(-len(t) // 65536))
+    return np.concatenate([np.asarray(excess(model, jnp.asarray(part))) for part in parts])

@@ -13,8 +13,13 @@ from .report import TARGET, Report
 from .sample import monte_carlo
 from .study import Study
 from .summary import group_names
-from .taylor import first_order, second_order
+from .taylor import SecondOrder, expanded, first_order
+from .trial import POOR, trial
 from .worst_case import worst_case
+
+
+FEW = 512
+"""How many samples are drawn where none were asked for and derivatives do not do."""
 
 
 class Step(NamedTuple):
@@ -39,7 +44,8 @@ def tolerance(
     rare: int = 0,
 ) -> Report:
     """The whole of a tolerance analysis: sensitivities, worst case, RSS and contributions; moments of second order; the
-    design point of every limit; and, with `samples`, what sampling says.
+    design point of every limit; and, with `samples`, what sampling says. Where none are asked for, and a measure with
+    limits has a kink at its mean or is not described by second order for another reason, a few hundred are drawn.
 
     **Arguments:**
 
@@ -81,8 +87,8 @@ def slopes(study: Study, *, seed: int, target: float, units: Mapping[str, str] |
             raise ValueError(f"`units` names {name!r}, which is neither a dimension nor a measure")
     if not target > 0:
         raise ValueError(f"the target must be a Cpk, or a yield below 1, got {target!r}")
-    found = first_order(study)
-    return Report(study, found, None, None, [], None, int(seed), float(target), tuple(dict(units or {}).items()))
+    shown = tuple(dict(units or {}).items())
+    return Report(study, first_order(study), None, None, [], None, int(seed), float(target), shown, tried=trial(study))
 
 
 def steps(
@@ -99,21 +105,35 @@ def steps(
 ) -> list[Step]:
     """The steps after the first, as far as they are asked for."""
     limited = _limited(study)
+    drawn = lambda n: monte_carlo(study, n, seed=seed, method=method, chunk=min(chunk, n), progress=progress)
+
+    def bent(report: Report) -> dict[str, Any]:
+        """Second order; and where it does not do and no samples are asked for, a few."""
+        assert report.tried is not None
+        order = expanded(report.first, report.tried)
+        poor = any(_poor(study, order, name) for name in limited)
+        return {"second": order} | ({"sample": drawn(FEW)} if poor and not samples else {})
+
     found = []
     if second:
-        found.append(Step("second order", lambda report: {"second": second_order(study, report.first)}))
+        found.append(Step("second order", bent))
     if worst:
         inside = limited if worst == "limited" else study.labels
         found.append(Step("worst case", lambda _: {"worst": worst_case(study, chunk=chunk, inside=inside)}))
     if second and limited and not rare:
         found.append(Step("most likely rejects", lambda _: {"points": form(study, starts=3, max_steps=30)}))
     if samples:
-        once = min(chunk, samples)
-        drawn = lambda: monte_carlo(study, samples, seed=seed, method=method, chunk=once, progress=progress)
-        found.append(Step(f"{samples} samples", lambda _: {"sample": drawn()}))
+        found.append(Step(f"{samples} samples", lambda _: {"sample": drawn(samples)}))
     if rare:
         found.append(Step("rare rejects", lambda _: _rare(study, rare, seed, chunk)))
     return found
+
+
+def _poor(study: Study, order: SecondOrder, name: str) -> bool:
+    """Whether second order does not describe a measure, at any place that has limits."""
+    at = study.slices[name]
+    there = np.isfinite(np.asarray(study.lower)[at]) | np.isfinite(np.asarray(study.upper)[at])
+    return not np.all(np.where(there, order.misfit[at], 0.0) <= POOR)
 
 
 def _limited(study: Study) -> tuple[str, ...]:
@@ -124,4 +144,5 @@ def _limited(study: Study) -> tuple[str, ...]:
 
 def _rare(study: Study, n: int, seed: int, chunk: int) -> dict[str, Any]:
     found = reliability(study, n, seed=seed, chunk=chunk)
-    return {"rare": found, "points": [p for x in found.limits for p in x.points if p.value in study.columns]}
+    points = [p for x in found.limits for p in x.points if p.value in study.columns]
+    return {"rare": found, "points": points + ([] if found.no_value is None else list(found.no_value.points))}

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._programs.reprs import by_fields
+from .trial import POOR
 
 
 _APART = 3.0  # standard errors between numbers that disagree
@@ -47,7 +48,8 @@ class Belief(NamedTuple):
     """The method to believe about the yield of a measure.
 
     - `method`: `"first order"`, `"second order"`, `"sampled"` or `"reliability"`; empty without limits.
-    - `good`: the yield by that method; `error`: its standard error, NaN where the method has none.
+    - `good`: the yield by that method; `error`: its standard error. Where another method, which is not refuted,
+        differs by more than that, the error reaches it.
     - `why`: in a sentence.
     """
 
@@ -59,9 +61,18 @@ class Belief(NamedTuple):
     __repr__ = by_fields
 
 
+class Order(NamedTuple):
+    """What an expansion says of a measure: the yield, how far that may be off, and how far the expansion is off itself,
+    at a handful of samples, in standard deviations of these."""
+
+    good: float
+    error: float = np.nan
+    misfit: float = 0.0
+
+
 def believe(
-    first: float,
-    second: float | None = None,
+    first: float | Order,
+    second: float | Order | None = None,
     sampled: SampledYield | None = None,
     estimate: RejectEstimate | None = None,
     *,
@@ -90,49 +101,65 @@ def believe(
     lost = sampled is not None and sampled.failed > 0
     if not limited and not lost:
         return Belief("", np.nan, np.nan, NO_LIMITS)
-    if estimate is not None and limited:
+    orders = {"first order": first, "second order": second}
+    known = {name: x if isinstance(x, Order) else Order(x) for name, x in orders.items() if x is not None}
+    trusted = estimate is not None and limited and estimate.trusted and np.isfinite(estimate.probability)
+    if estimate is not None and trusted:
         found = _rare(sampled, estimate)
         if found is not None:
             return found
-    if sampled is not None:
-        return _checked(first, second, sampled, along)
-    return _unchecked(first, second, along)
+    found = _unchecked(known, along) if sampled is None else _checked(known, sampled, along)
+    if estimate is None or not trusted or sampled is None:
+        return found
+    apart = abs(sampled.rejects - estimate.probability)
+    if apart > _APART * np.hypot(sampled.error, estimate.error):  # both claim to know
+        told = f"{found.why}; the estimate of rare rejects contradicts the samples: {estimate.probability:.3g}"
+        found = found._replace(error=max(found.error, apart), why=told)
+    return found
 
 
 def _rare(sampled: SampledYield | None, estimate: RejectEstimate) -> Belief | None:
-    """The estimate, unless it is not trusted, or the samples know better."""
-    if not estimate.trusted or not np.isfinite(estimate.probability):
-        return None
-    say = lambda why: Belief("reliability", 1 - estimate.probability, estimate.error, why)
+    """The estimate, unless the samples know better."""
+    say = lambda why, error=estimate.error: Belief("reliability", 1 - estimate.probability, error, why)
     if sampled is None:
         return say("it follows the limit itself, not an expansion at the mean; there are no samples to check it")
-    apart = abs(sampled.rejects - estimate.probability) / max(np.hypot(sampled.error, estimate.error), 1e-300)
-    if apart > _APART:
+    apart, both = abs(sampled.rejects - estimate.probability), np.hypot(sampled.error, estimate.error)
+    if apart > _APART * max(both, 1e-300):
         return None
+    error = max(estimate.error, apart) if apart > both else estimate.error
     if sampled.rejects * sampled.n < _FEW:
-        return say(f"rejects are too rare for {sampled.n} samples, which agree as far as they can tell")
+        return say(f"rejects are too rare for {sampled.n} samples, which agree as far as they can tell", error)
     if estimate.error < sampled.error:
-        return say("it agrees with the samples, and its error is smaller")
+        return say("it agrees with the samples, and its error is smaller", error)
     return None
 
 
-def _checked(first: float, second: float | None, sampled: SampledYield, along: bool) -> Belief:
-    """By derivatives, where the samples confirm them."""
+def _checked(orders: dict[str, Order], sampled: SampledYield, along: bool) -> Belief:
+    """By derivatives, where the samples confirm them and are less sure."""
     good, error = 1 - sampled.rejects, sampled.error
-    say = lambda why: Belief("sampled", good, error, why)
+    say = lambda why, error=error: Belief("sampled", good, error, why)
     if sampled.failed > 0:
         return say(f"{100 * sampled.failed:.3g} % of the samples have no value, which derivatives cannot see")
     if along:
         return say("a part is rejected that leaves the limits anywhere along the stroke; derivatives see one place")
-    best, method = (first, "first order") if second is None else (second, "second order")
-    apart = lambda x: abs(x - good) / error if error > 0 else (0.0 if x == good else np.inf)
+    method, best = list(orders.items())[-1]
+    first, second = orders["first order"], orders.get("second order")
+    if not best.misfit <= POOR:
+        return say(f"{_poor(method, best)}; samples see it as it is")
+    apart = lambda x: abs(x.good - good) / error if error > 0 else (0.0 if x.good == good else np.inf)
     changed = f"; {100 * sampled.changed:.3g} % of them go another way than the nominal" if sampled.changed > 0 else ""
     if not apart(best) <= _APART:
         which = "first order differs" if second is None else "first and second order differ"
         if second is not None and apart(first) <= _APART:
             which = "second order differs"
         return say(f"{which} from the samples by {apart(best):.2g} of their standard errors{changed}")
-    believe = lambda why: Belief(method, best, np.nan, why)
+    # none of the two is refuted: the statement reaches both
+    wide = max(error, abs(best.good - good))
+    if best.error > error:
+        why = f"{method} says {best.good:.6g} and does not contradict; by itself it is known to {best.error:.2g} only"
+        return say(why, wide)
+    own = error if np.isnan(best.error) else best.error
+    believe = lambda why: Belief(method, best.good, max(own, wide if wide > error else 0.0), why)
     if sampled.rejects * sampled.n < _FEW:
         count = round(sampled.rejects * sampled.n)
         return believe(f"{count} of {sampled.n} samples are rejected, too few to tell more; they do not contradict it")
@@ -146,15 +173,29 @@ def _checked(first: float, second: float | None, sampled: SampledYield, along: b
     return believe("first order, second order and the samples agree")
 
 
-def _unchecked(first: float, second: float | None, along: bool) -> Belief:
+def _poor(method: str, x: Order) -> str:
+    if np.isinf(x.misfit):
+        return f"some of a handful of samples have no value, which {method} cannot see"
+    return (
+        f"{method} does not describe it: at a handful of samples it is off by {x.misfit:.2g} of their standard "
+        "deviation, as at a kink"
+    )
+
+
+def _unchecked(orders: dict[str, Order], along: bool) -> Belief:
     """By derivatives alone."""
-    best, method = (first, "first order") if second is None else (second, "second order")
+    method, best = list(orders.items())[-1]
+    first, second = orders["first order"], orders.get("second order")
     place = " It is the yield at the worst place: along the whole stroke it is at most that." if along else ""
+    error = best.error
+    if second is not None and np.isnan(error):
+        error = abs(second.good - first.good)
+    say = lambda why: Belief(method, best.good, error, f"{why}{'.' * bool(place)}{place}".strip("."))
+    if not best.misfit <= POOR:
+        return say(f"{_poor(method, best)}; there are no samples to see it as it is")
     if second is None:
-        return Belief(method, best, np.nan, f"nothing else was asked for, so nothing confirms it.{place}".strip("."))
-    room = max(min(1 - second, 1 - first), 0.0)
-    if abs(second - first) <= 0.1 * room + 1e-9:
-        why = "first and second order agree; there are no samples to check them"
-    else:
-        why = f"first order says {first:.6g} and misses the curvature; there are no samples to check either"
-    return Belief(method, best, np.nan, f"{why}{'.' * bool(place)}{place}".strip("."))
+        return say("nothing else was asked for, so nothing confirms it")
+    room = max(min(1 - second.good, 1 - first.good), 0.0)
+    if abs(second.good - first.good) <= 0.1 * room + 1e-9:
+        return say("first and second order agree; there are no samples to check them")
+    return say(f"first order says {first.good:.6g} and misses the curvature; there are no samples to check either")

@@ -95,6 +95,14 @@ class Limit(NamedTuple):
         """Where it is broken; a sample without a value breaks it."""
         return ~(self.room(values)[0] >= 0)
 
+    def out(self, values: np.ndarray) -> np.ndarray:
+        """Where values are beyond it."""
+        return self.room(values)[0] < 0
+
+    def lacks(self, values: np.ndarray) -> np.ndarray:
+        """Where there is no value to judge."""
+        return np.isnan(self.room(values)[0])
+
 
 def limits_of(study: Study, *, rows: str) -> list[Limit]:
     """All limits that there are. Rows of values along a stroke: `"none"`, `"each"` value, or the `"whole"` row."""
@@ -137,7 +145,7 @@ def search(study: Study, limits: list[Limit], starts: Sequence[np.ndarray], max_
     owner = np.repeat(np.arange(len(limits)), [len(s) for s in starts])
     middle = np.zeros((len(limits), len(study.names)))
     at_median = states(study, limits, middle, np.ones(len(limits)))[0]
-    sign = np.where(at_median >= 0, 1, -1)
+    sign = np.where(at_median < 0, -1, 1)
     paths = [_Path(u) for u in np.concatenate(starts)]
     active = list(range(len(paths)))
     for _ in range(max_steps):
@@ -298,7 +306,7 @@ def design_points(study: Study, limits: list[Limit], found: list[Found]) -> list
         )
         points = f.points[f.done]
         if len(points):
-            x = in_rows(_dimensions, study, points)[0]
+            x = placed(study, points)[0]
             square = np.maximum((points**2).sum(1, keepdims=True), 1e-300)
             beta = f.sign * np.linalg.norm(points, axis=1)
             every.append([made(b, u, v, u**2 / s, True) for b, u, v, s in zip(beta, points, x, square)])
@@ -319,13 +327,18 @@ def spread(d: int, count: int, seed: int) -> np.ndarray:
 def states(study: Study, limits: list[Limit], u: np.ndarray, sign: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How much room there is to each limit, negative on the side that is searched, and its gradient in the scores."""
     room, slopes = np.zeros(len(u)), np.zeros_like(u)
-    x, dx = in_rows(_dimensions, study, u)
+    x, dx = placed(study, u)
     values, by_dimension = linearized(study, x)
     for i, limit in enumerate(limits):
         r, at = limit.room(values[i : i + 1])
         way = -1.0 if limit.side == "upper" else 1.0
         room[i], slopes[i] = sign[i] * r[0], sign[i] * way / limit.scale * by_dimension[i, at[0]] @ dx[i]
     return room, slopes
+
+
+def placed(study: Study, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The dimensions at scores, and their slopes in these."""
+    return in_rows(_dimensions, study, u)
 
 
 @lasting

@@ -1,29 +1,38 @@
-"""Probabilities of breaking limits, from a few per cent to a few in a billion, each found in two independent ways."""
+"""Probabilities of breaking limits, from a few per cent to a few in a billion, each found in independent ways."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import numpy as np
-import scipy
 
 from .._programs.reprs import brief, has_numbers, head
-from .design_points import DesignPoint, Found, Limit, design_points, limits_of, search, spread, states
+from .agreement import SAMPLED, Judged, confirmed, judged, referee
+from .design_points import DesignPoint, Found, Limit, design_points, limits_of, search, spread
 from .evaluate import CHUNK
+from .failures import lost, nearest_failures
+from .importance import Event, centers_of, mixed
 from .sampler import counts
+from .sorm import sorm
 from .study import Study
 from .subset import Rare, Walk, subset, values_at
+from .widened import Wide, annealed, part_of, widened
+
+
+NO_VALUE = "no value"
 
 
 class LimitReliability(eqx.Module):
     """How likely one limit is broken.
 
     - `value`, `side`: which one; of a row of values along a stroke, it is broken where one of them breaks it.
-    - `probability`, `error`: to be believed, if `trusted`, with its standard error; `method` says how it was found,
+    - `probability`, `error`: with its standard error; to be believed, if `trusted`. `method` says how it was found,
         `why` why it is believed, or not.
     - `points`: the design points, the nearest first.
     - `form`: their probabilities, summed, for limits that are planes. `breitung`, `hohenbichler`: with the curvature of
         the limits there (second-order reliability method); NaN at a kink, or where limits bend too much.
-    - `importance`: from samples about the design points; `subset`: from subset simulation, which does not know them.
+    - `importance`: from samples about the design points; `subset`: from a walk that does not know them, subset
+        simulation or annealed sampling, as `why` says.
     """
 
     value: str = eqx.field(static=True)
@@ -44,20 +53,25 @@ class LimitReliability(eqx.Module):
         if not has_numbers(self.probability) or np.ndim(self.probability):
             return brief(self, self.value, side=self.side, probability=self.probability, error=self.error)
         doubt = "" if self.trusted else "  NOT TRUSTED"
-        told = f"{self.value}, {self.side} limit: {self.probability:.4g} +- {self.error:.2g}, {self.method}{doubt}"
-        return f"{told} ({self.why})"
+        name = f"{self.value}, {self.side} limit" if self.side else self.value
+        return f"{name}: {self.probability:.4g} +- {self.error:.2g}, {self.method}{doubt} ({self.why})"
 
 
 class Reliability(eqx.Module):
     """What [`mbsjax.reliability`][] found.
 
     - `limits`: one [`mbsjax.LimitReliability`][] for each limit.
+    - `no_value`: the probability that a part has no value: that it locks, jams, cannot be assembled; None where no
+        sample did, however widely spread.
     - `reject`: the probability that any limit is broken, or that there is no value, with its standard error.
+    - `rejects`: by name, the same of each measure that has limits.
     - `trusted`: whether all of it is.
     """
 
     limits: tuple[LimitReliability, ...]
     reject: Rare
+    no_value: LimitReliability | None
+    rejects: dict[str, Rare]
 
     @property
     def good(self) -> float:
@@ -66,7 +80,7 @@ class Reliability(eqx.Module):
 
     @property
     def trusted(self) -> bool:
-        return bool(all(x.trusted for x in self.limits))
+        return bool(all(x.trusted for x in self.limits) and (self.no_value is None or self.no_value.trusted))
 
     def of(self, name: str) -> tuple[LimitReliability, ...]:
         """The limits of a measure."""
@@ -80,7 +94,8 @@ class Reliability(eqx.Module):
         if not has_numbers(self.reject) or np.ndim(self.reject.probability):
             return brief(self, reject=self.reject, limits=[x.value for x in self.limits])
         lines = [f"Reliability: {1e6 * self.reject.probability:.5g} +- {1e6 * self.reject.error:.2g} ppm rejects"]
-        return head("\n".join([*lines, *(f"  {x!r}" for x in self.limits)]))
+        lines += [f"  {x!r}" for x in (*self.limits, *([] if self.no_value is None else [self.no_value]))]
+        return head("\n".join(lines))
 
 
 def reliability(
@@ -88,18 +103,23 @@ def reliability(
 ) -> Reliability:
     """How likely each limit of a study is broken, and any of them.
 
-    Subset simulation (Au and Beck) walks out to each limit, wherever it is broken. From where it arrives, and from
-    other starts, the design points are searched ([`mbsjax.form`][]), as many as there are. Importance sampling from the
-    mixture of normal distributions about all of them then gives the probability, with a standard error. Both estimates
-    must agree: where they do not, the result says so and is not `trusted`.
+    Subset simulation (Au and Beck) walks out to each limit, wherever it is broken; samples of a wider spread meet what
+    it passes by. From where these arrive, and from other starts, the design points are searched ([`mbsjax.form`][]), as
+    many as there are. Importance sampling from the mixture of normal distributions about all of them then gives the
+    probability, with a standard error. Two estimates must agree: where they do not, the result says so and is not
+    `trusted`, and tells the larger one, with an error that reaches the other.
+
+    Parts that lock, jam, cannot be assembled or have no value for another reason are an event of its own, with design
+    points of its own, `no_value`: whatever the limits are, widely spread samples meet it.
 
     **Arguments:**
 
     - `study`: with limits; a sample without a value breaks all of them.
-    - `n`: samples of the mixture. The check takes 2048 plain samples; for limits that fewer than one in a hundred of
-        them break, it is subset simulation with four times as many for each factor of ten.
-    - `starts`: of the search for design points, beside those from subset simulation.
-    - `check`: without it there is no subset simulation, and no result is `trusted`.
+    - `n`: samples of the mixture. The check takes 2048 plain samples, 1024 of each of three wider spreads, and some ten
+        thousand to draw these in (annealed sampling); for limits that fewer than one in a hundred break, also subset
+        simulation with four times 2048 for each factor of ten.
+    - `starts`: of the search for design points, beside those from the samples.
+    - `check`: without it there is no other estimate, no search for what has no value, and no result is `trusted`.
     - `seed`, `chunk`: as in [`mbsjax.monte_carlo`][].
 
     !!! Example
@@ -114,209 +134,193 @@ def reliability(
         >>> bool(found.trusted), bool(abs(found.probability - 5.73e-7) < 3 * found.error < 1e-7)
         (True, True)
     """
+    return assessed(study, n, starts=starts, check=check, seed=seed, chunk=chunk)[0]
+
+
+def assessed(
+    study: Study, n: int, *, starts: int = 8, check: bool = True, seed: int = 0, chunk: int = CHUNK
+) -> tuple[Reliability, Callable[[Study, int], dict[str, Rare]]]:
+    """What `reliability` gives; and a function that tells the rejects of each measure of a study that is nearly the
+    same, from so many samples, always the same ones, about the same places: so that differences are not of chance."""
     n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
     limits, rng, d = limits_of(study, rows="whole"), np.random.default_rng(seed), len(study.names)
     if not limits:
         raise ValueError("a study without limits has none that could be broken: give it `limits`")
-    unchecked = Walk(Rare(np.nan, np.nan, 0), np.zeros((0, d)))
-    walks = _walks(study, limits, rng, chunk, 2048) if check else [unchecked] * len(limits)
-    found = search(study, limits, [np.concatenate([spread(d, starts, seed), _apart(w.arrived, starts)]) for w in walks])
-    sampled = mixed(study, limits, [_centers(*x) for x in zip(found, walks)], n, rng, chunk)
-    doubtful = [k for k, (s, w) in enumerate(zip(sampled, walks)) if check and not _agree(s, w.estimate)]
+    every = _Everything(study, limits, [[] for _ in limits], [], _nothing(d))
+    if check:
+        every = _walked(every, rng, chunk)
+    found = search(study, limits, [spread(d, starts, seed)] * len(limits))
+    found = [_further(f, walks, _search(study, limit)) for limit, f, walks in zip(limits, found, every.walks)]
+    sampled = every.sampled(found, n, rng, chunk)
+    doubtful = [k for k, walks in enumerate(every.walks) if check and not confirmed(sampled.out[k], walks)]
     if doubtful:  # once more, with more of everything
-        again = _walks(study, [limits[k] for k in doubtful], rng, chunk, 8192)
-        for k, walk in zip(doubtful, again):
-            starts_here = np.concatenate([found[k].points, _apart(walk.arrived, 32)])
-            (found[k],), walks[k] = search(study, [limits[k]], [starts_here]), walk
-        sampled = mixed(study, limits, [_centers(*x) for x in zip(found, walks)], n, rng, chunk)
-    points = design_points(study, limits, found)
-    told = tuple(_told(study, *x) for x in zip(limits, found, points, sampled, [w.estimate for w in walks]))
-    return Reliability(told, _any(told, sampled[-1]))
+        plain = _plain(study, rng, chunk, 8192)
+        for k in doubtful:
+            every.walks[k].append(subset(study, limits[k], *plain[1:], rng, chunk))
+            found[k] = _further(found[k], every.walks[k], _search(study, limits[k]))
+        sampled = every.sampled(found, n, rng, chunk)
+
+    def nearby(other: Study, n: int) -> dict[str, Rare]:
+        return every._replace(study=other).sampled(found, n, np.random.default_rng(seed), chunk).rejects
+
+    return _reliability(every, found, sampled), nearby
 
 
-def _walks(study: Study, limits: list[Limit], rng: np.random.Generator, chunk: int, n: int) -> list[Walk]:
-    """Subset simulation out to each limit, from the same plain samples."""
+class _Everything(NamedTuple):
+    """A study with its limits; the walks that went out to each of these, and those to where there is no value, with the
+    design points of that."""
+
+    study: Study
+    limits: list[Limit]
+    walks: list[list[Walk]]
+    lost: list[Walk]
+    ends: Found
+
+    def sampled(self, found: list[Found], n: int, rng: np.random.Generator, chunk: int) -> "_Sampled":
+        """All events, by importance sampling about the design points that were found."""
+        limits, ends = self.limits, self.ends
+        events, centers = [], []
+        for limit, f, walks in zip(limits, found, self.walks):
+            arrived = tuple(w.arrived for w in walks)
+            events.append(Event(limit.out, f.points[f.done] if f.sign > 0 else f.points[:0], arrived))
+            # where a limit is broken at the medians, samples about these will do
+            centers.append(_centers(f, walks) if f.sign > 0 else f.points[:0])
+        none = Event(lost, ends.points[ends.done], tuple(w.arrived for w in self.lost))
+        centers.append(_centers(ends, self.lost))
+        names = list(dict.fromkeys(limit.name for limit in limits))
+        first = [next(limit for limit in limits if limit.name == name) for name in names]
+        events += [none._replace(happens=limit.lacks) for limit in first] + [none]
+        unions = [
+            [k for k, limit in enumerate(limits) if limit.name == name] + [len(limits) + i]
+            for i, name in enumerate(names)
+        ]
+        unions.append([*range(len(limits)), len(events) - 1])
+        every = iter(mixed(self.study, events, unions, centers, n, rng, chunk))
+        take = lambda count: [next(every) for _ in range(count)]
+        out, lacking, (no_value,) = take(len(limits)), take(len(names)), take(1)
+        return _Sampled(out, dict(zip(names, lacking)), no_value, dict(zip(names, take(len(names)))), next(every))
+
+
+class _Sampled(NamedTuple):
+    """What importance sampling found: of each limit, that values are beyond it; of each measure that has limits, that
+    it has no value; that any has none; of each measure, that it is a reject for either reason; of all."""
+
+    out: list[Rare]
+    lacking: dict[str, Rare]
+    no_value: Rare
+    rejects: dict[str, Rare]
+    any: Rare
+
+
+def _walked(every: _Everything, rng: np.random.Generator, chunk: int) -> _Everything:
+    """Subset simulation out to each limit; widely spread samples, drawn in to any reject, and to what has no value."""
+    study, limits = every.study, every.limits
+    plain = _plain(study, rng, chunk, 2048)
+    walks = [[subset(study, limit, *plain[1:], rng, chunk)] for limit in limits]
+    samples = [plain, *widened(study, 1024, rng, chunk)]
+    reject = lambda values: np.any([lost(values), *(limit.out(values) for limit in limits)], 0)
+    whole = annealed(study, reject, samples, rng, chunk)
+    if len(whole.arrived):
+        values = values_at(study, whole.arrived, chunk)
+        for own, limit in zip(walks, limits):
+            own.append(part_of(whole, limit.out(values)))
+    if not any(lost(wide.values).any() for wide in samples):
+        return every._replace(walks=walks)
+    none = [annealed(study, lost, samples, rng, chunk)]
+    ends = _further(every.ends, none, lambda starts: nearest_failures(study, starts, chunk))
+    return every._replace(walks=walks, lost=none, ends=ends._replace(reached=True))
+
+
+def _plain(study: Study, rng: np.random.Generator, chunk: int, n: int) -> Wide:
     u = rng.normal(size=(n, len(study.names)))
-    values = values_at(study, u, chunk) if limits else u
-    return [subset(study, limit, u, values, rng, chunk) for limit in limits]
+    return Wide(1.0, u, values_at(study, u, chunk))
 
 
-def _agree(sampled: Rare, walk: Rare) -> bool:
-    return bool(abs(sampled.probability - walk.probability) <= 3.5 * np.hypot(sampled.error, walk.error))
+def _nothing(d: int) -> Found:
+    return Found(np.zeros((0, d)), np.zeros(0, bool), 1, False)
 
 
-def _any(told: Sequence[LimitReliability], sampled: Rare) -> Rare:
-    """Rejects of all limits together: from importance sampling; where it does not do for one of the limits, their sum,
+def _search(study: Study, limit: Limit) -> Callable[[np.ndarray], Found]:
+    return lambda starts: search(study, [limit], [starts])[0]
+
+
+def _centers(found: Found, walks: Sequence[Walk]) -> np.ndarray:
+    return centers_of(found.points, np.concatenate([found.points[:0], *(w.arrived for w in walks)]))
+
+
+def _further(found: Found, walks: Sequence[Walk], searched: Callable[[np.ndarray], Found]) -> Found:
+    """With the design points that are found from where walks arrived and no design point is near."""
+    for _ in range(2 if found.sign > 0 else 0):
+        known = {tuple(u) for u in found.points}
+        left = np.array([u for u in _centers(found, walks) if tuple(u) not in known])
+        if not len(left):
+            break
+        found = searched(np.concatenate([found.points, left[:6]]))
+    return found
+
+
+def _reliability(every: _Everything, found: list[Found], sampled: _Sampled) -> Reliability:
+    """What is told of each limit, and of all."""
+    study, limits, none, d = every.study, every.limits, None, len(every.study.names)
+    if every.lost:
+        walk = referee(sampled.no_value, every.lost, d)
+        told = judged(every.ends, sampled.no_value, walk)
+        (points,) = design_points(study, [Limit(NO_VALUE, "", np.zeros(0, int), np.full(1, np.nan), 1.0)], [every.ends])
+        none = _made(NO_VALUE, "", told, points, (np.nan, np.nan), sampled.no_value, walk.estimate)
+    made = []
+    for limit, f, points, own, walks in zip(
+        limits, found, design_points(study, limits, found), sampled.out, every.walks
+    ):
+        walk = referee(own, walks, d)
+        told, walk = judged(f, own, walk), walk.estimate
+        curved = [sorm(study, limit, u) if done else (np.nan, np.nan) for u, done in zip(f.points, f.done)]
+        sums = tuple(map(sum, zip(*curved))) if curved and f.sign > 0 else (np.nan, np.nan)
+        if none is not None:  # what has no value breaks the limit too
+            missing = sampled.lacking[limit.name]
+            own, walk = _sum(own, missing), _sum(walk, none.subset)
+            if none.method != SAMPLED and missing.probability > 0:
+                missing = Rare(none.probability, none.error, 0)
+            both = _sum(Rare(told.probability, told.error, 0), missing)
+            why = told.why if none.trusted else f"{told.why}; of parts without a value {none.why}"
+            trusted = told.trusted and bool(none.trusted)
+            told = Judged(both.probability, both.error, told.method, trusted, why)
+        made.append(_made(limit.name, limit.side, told, points, sums, own, walk))
+    rejects = {name: _all([x for x in made if x.value == name], none, x) for name, x in sampled.rejects.items()}
+    return Reliability(tuple(made), _all(made, none, sampled.any), none, rejects)
+
+
+def _sum(a: Rare, b: Rare) -> Rare:
+    """Of events that exclude each other."""
+    return Rare(min(a.probability + b.probability, 1.0), np.hypot(a.error, b.error), a.samples + b.samples)
+
+
+def _all(told: Sequence[LimitReliability], none: LimitReliability | None, sampled: Rare) -> Rare:
+    """Rejects of several limits together: from importance sampling; where it does not do for one of them, their sum,
     which is not less."""
-    if all(x.method == "importance sampling" for x in told):
-        return sampled
-    error = float(np.linalg.norm([x.error for x in told]))
-    return Rare(min(sum(x.probability for x in told), 1.0), error, sampled.samples)
+    every = [*told, *([] if none is None else [none])]
+    if all(x.method == SAMPLED for x in every):
+        wide = max((x.error for x in every if not x.trusted), default=0.0)
+        return Rare(sampled.probability, max(sampled.error, wide), sampled.samples)
+    again = none.probability if none is not None else 0.0  # it is in each limit, and counts once
+    p = sum(x.probability - again for x in told) + again
+    return Rare(min(max(p, 0.0), 1.0), float(np.linalg.norm([x.error for x in every])), sampled.samples)
 
 
-def importance(
-    study: Study, points: DesignPoint | Sequence[DesignPoint], n: int, *, seed: int = 0, chunk: int = CHUNK
-) -> Rare:
-    """The probability of breaking a limit, from samples about its design points, which [`mbsjax.form`][] found: for
-    rejects of a few ppm, which plain sampling would hardly meet. A sample without a value counts as a reject.
-
-    It cannot know of design points that it is not told of; [`mbsjax.reliability`][] looks for them and checks.
-
-    !!! Example
-
-        >>> import mbsjax as mbs
-        >>> study = mbs.Study(lambda p: p, {"a": 0.0}, {"a": mbs.Normal(sigma=1.0)}, {"a": lambda p: p["a"]},
-        ...                   limits={"a": (None, 5.0)})
-        >>> rare = mbs.importance(study, mbs.form(study), 4096)
-        >>> bool(abs(rare.probability - 2.8665e-7) < 3 * rare.error < 5e-8)
-        True
-    """
-    n, seed, chunk = counts(samples=n, seed=seed, chunk=chunk)
-    points = [points] if isinstance(points, DesignPoint) else list(points)
-    if not points or any((p.value, p.side) != (points[0].value, points[0].side) for p in points):
-        raise ValueError("importance sampling needs the design points of one limit, of one side")
-    first = points[0]
-    if np.isinf(first.beta):
-        return Rare(float(first.probability), 0.0, 0)
-    for p in points:
-        if not p.converged:
-            raise ValueError(f"the design point of {p.value!r} at its {p.side} limit was not found")
-    (limit,) = [x for x in limits_of(study, rows="each") if (x.name, x.side) == (first.value, first.side)]
-    centers = np.stack([p.scores for p in points])
-    return mixed(study, [limit], [centers], n, np.random.default_rng(seed), chunk)[0]
-
-
-def _apart(u: np.ndarray, count: int) -> np.ndarray:
-    """A few of many points: the one nearest to the middle, then those farthest from all before."""
-    if not len(u):
-        return u
-    kept = [int(np.argmin((u**2).sum(1)))]
-    away = np.full(len(u), np.inf)
-    while len(kept) < min(count, len(u)):
-        away = np.minimum(away, np.linalg.norm(u - u[kept[-1]], axis=1))
-        kept.append(int(np.argmax(away)))
-    return u[kept]
-
-
-def _centers(found: Found, walk: Walk) -> np.ndarray:
-    """Where importance sampling looks: at the design points that matter, not at those a thousand times less likely;
-    where none was found, where subset simulation arrived."""
-    u = found.points
-    if found.sign < 0:  # broken at the medians: these will do
-        return u[:0]
-    if not len(u):
-        return _apart(walk.arrived, 4)
-    square = (u**2).sum(1)
-    return u[square <= square.min() + 2 * np.log(1e3)][:16]
-
-
-def mixed(
-    study: Study, limits: list[Limit], centers: list[np.ndarray], n: int, rng: np.random.Generator, chunk: int
-) -> list[Rare]:
-    """Importance sampling from the mixture of the standard normal distributions about all centers and about the
-    medians: the probability of breaking each limit, and at last any of them. Of each part of the mixture as many are
-    drawn as its weight has (stratified), a fifth about the medians."""
-    d = len(study.names)
-    every = np.concatenate([np.zeros((1, d)), *centers])
-    weight = np.concatenate([[1.0], *(np.full(len(c), 4.0 / max(len(c), 1)) for c in centers)])
-    size = np.maximum((n * weight / weight.sum()).astype(int), 2)
-    size[0] = max(size[0] + n - size.sum(), 2)
-    part = np.repeat(np.arange(len(every)), size)
-    u = every[part] + rng.normal(size=(len(part), d))
-    values = values_at(study, u, chunk)
-    # log of q / phi, where q is the mixture
-    odds = scipy.special.logsumexp(u @ every.T - (every**2).sum(1) / 2, b=size / size.sum(), axis=1)
-    broken = np.stack([limit.broken(values) for limit in limits] + [_out(limits, values)], 1)
-    each = np.where(broken, np.exp(-odds)[:, None], 0.0)
-    p, variance = np.zeros(len(limits) + 1), np.zeros(len(limits) + 1)
-    for k, count in enumerate(size):
-        x = each[part == k]
-        p += x.sum(0) / size.sum()
-        variance += count / size.sum() ** 2 * x.var(0, ddof=1)
-    # what was never met is not impossible: at most one in n of the density where it would be
-    far = [float((c**2).sum(1).min()) if len(c) else 0.0 for c in centers]
-    never = np.exp(-np.array([*far, min(far, default=0.0)]) / 2) / n
-    error = np.sqrt(np.maximum(variance, 0.0))
-    return [Rare(float(x), float(e if x > 0 else m), int(size.sum())) for x, e, m in zip(p, error, never)]
-
-
-def _out(limits: list[Limit], values: np.ndarray) -> np.ndarray:
-    out = ~np.isfinite(values).all(1)
-    for limit in limits:
-        out = out | limit.broken(values)
-    return np.asarray(out)
-
-
-def _told(
-    study: Study, limit: Limit, found: Found, points: list[DesignPoint], sampled: Rare, walk: Rare
+def _made(
+    name: str, side: str, told: Judged, points: list[DesignPoint], curved: tuple[float, ...], sampled: Rare, walk: Rare
 ) -> LimitReliability:
-    """Which estimate to believe, and why."""
-    curved = [sorm(study, limit, u) if done else (np.nan, np.nan) for u, done in zip(found.points, found.done)]
-    sums = np.sum(curved, 0) if curved and found.sign > 0 else (np.nan, np.nan)
-    method, trusted = "importance sampling", True
-    p, error = sampled.probability, sampled.error
-    if not found.reached and not walk.probability > 0 and found.sign > 0:
-        p, error, method, why = 0.0, walk.error, "search", "no sample and no search reached the limit"
-    elif np.isnan(walk.probability):
-        trusted, why = False, "it was not checked"
-    elif walk.probability == 0 and p > 0 and p < 1e-30:
-        trusted, why = False, "too far out for subset simulation, which would check it"
-    elif _agree(sampled, walk) and sampled.error > walk.error and sampled.error**2 * sampled.samples > (12 * p) ** 2:
-        # as if most samples were lost: the design points do not cover the limit, and errors are larger than they seem
-        p, error, method, trusted = walk.probability, walk.error, "subset simulation", False
-        less = f"{sampled.probability:.3g} +- {sampled.error:.1g}"
-        why = f"samples about {len(found.points)} design point(s) tell less: {less}"
-    elif _agree(sampled, walk):
-        why = f"subset simulation agrees: {walk.probability:.3g} +- {walk.error:.1g}"
-    elif sampled.probability > walk.probability:
-        trusted, why = False, f"subset simulation found less: {walk.probability:.3g} +- {walk.error:.1g}"
-    else:
-        p, error, method = walk.probability, walk.error, "subset simulation"
-        trusted, why = False, f"samples about {len(found.points)} design point(s) found less: {sampled.probability:.3g}"
-    form = min(float(sum(x.probability for x in points)), 1.0)
     return LimitReliability(
-        value=limit.name,
-        side=limit.side,
-        probability=np.float64(p),
-        error=np.float64(error),
-        trusted=np.bool_(trusted),
-        method=method,
-        why=why,
+        value=name,
+        side=side,
+        probability=np.float64(told.probability),
+        error=np.float64(told.error),
+        trusted=np.bool_(told.trusted),
+        method=told.method,
+        why=told.why,
         points=tuple(points),
-        form=np.float64(form),
-        breitung=np.float64(sums[0]),
-        hohenbichler=np.float64(sums[1]),
+        form=np.float64(min(float(sum(x.probability for x in points)), 1.0)),
+        breitung=np.float64(curved[0]),
+        hohenbichler=np.float64(curved[1]),
         importance=sampled,
         subset=walk,
     )
-
-
-def sorm(study: Study, limit: Limit, u: np.ndarray) -> tuple[float, float]:
-    """The probability beyond a design point with the curvature of the limit there: Breitung's, and with the correction
-    of Hohenbichler and Rackwitz."""
-    beta = float(np.linalg.norm(u))
-    kappa = curvatures(study, limit, u)
-    ratio = np.exp(scipy.stats.norm.logpdf(beta) - scipy.special.log_ndtr(-beta))
-    found = []
-    for b in (beta, ratio):
-        bent = 1 + b * kappa
-        found.append(float(scipy.special.ndtr(-beta) / np.sqrt(np.prod(bent))) if np.all(bent > 1e-3) else np.nan)
-    return found[0], found[1]
-
-
-def curvatures(study: Study, limit: Limit, u: np.ndarray) -> np.ndarray:
-    """The main curvatures of a limit at a design point, positive where it bends away from the medians; NaN at a kink.
-    Central differences, of fourth order, of exact gradients."""
-    d = len(u)
-    if d == 1:
-        return np.zeros(0)
-    away = 0.02 * np.array([1.0, -1.0, 2.0, -2.0])
-    at = u + (away[:, None, None] * np.eye(d)).reshape(-1, d)
-    _, g = states(study, [limit] * (4 * d + 1), np.concatenate([u[None], at]), np.ones(4 * d + 1))
-    slopes = g[1:].reshape(4, d, d)
-    near, far = (slopes[0] - slopes[1]) / 0.04, (slopes[2] - slopes[3]) / 0.08
-    if not np.abs(near - far).max() < 0.1 * (np.abs(far).max() + np.linalg.norm(g[0])):
-        return np.full(d - 1, np.nan)
-    H = (4 * near - far) / 3
-    tangent = scipy.linalg.null_space(u[None])
-    return np.linalg.eigvalsh(tangent.T @ (H + H.T) @ tangent / 2) / np.linalg.norm(g[0])

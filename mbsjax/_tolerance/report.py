@@ -20,8 +20,9 @@ from .report_drawing import drawn
 from .report_page import page
 from .sample import Sample
 from .study import Study
-from .summary import Found, Summary, gathered, ranking, summary, survivors
+from .summary import Found, Summary, gathered, order_yields, ranking, summary, survivors
 from .taylor import FirstOrder, SecondOrder
+from .trial import Trial
 from .worst_case import WorstCase
 
 
@@ -52,6 +53,7 @@ class Report(eqx.Module):
     target: float = eqx.field(static=True, default=TARGET)
     units: tuple[tuple[str, str], ...] = eqx.field(static=True, default=())
     rare: Reliability | None = None
+    tried: Trial | None = None
 
     @property
     def tables(self) -> list[Table]:
@@ -61,7 +63,7 @@ class Report(eqx.Module):
         lines = summary(found, self.target)
         tables = [self._summary(lines), self._ranking(found)]
         tables += [self._methods(lines)] if self._judged(lines) else []
-        tables += [self._measures(single)] if single else []
+        tables += [self._measures(found, single)] if single else []
         tables += [self._contributors(name) for name in single]
         tables += [self._stroke(name) for name in rows]
         if self.rare is not None and self.rare.limits:
@@ -104,7 +106,8 @@ class Report(eqx.Module):
     @property
     def _found(self) -> Found:
         estimates = {} if self.rare is None else {x: _estimate(self.rare, x) for x in self.study.labels}
-        return gathered(self.study, self.first, self.second, self.sample, {k: v for k, v in estimates.items() if v})
+        known = {k: v for k, v in estimates.items() if v}
+        return gathered(self.study, self.first, self.second, self.tried, self.sample, known)
 
     @staticmethod
     def _judged(lines: list[Summary]) -> bool:
@@ -118,12 +121,12 @@ class Report(eqx.Module):
         lower, upper = np.asarray(self.study.lower), np.asarray(self.study.upper)
         rows = [
             (
-                x.measure, float(lower[x.at]), float(upper[x.at]), x.belief.good, x.belief.method, x.cpk, x.cpk_of,
-                x.verdict or "no limits", x.contributor, 100 * x.part,
+                x.measure, float(lower[x.at]), float(upper[x.at]), x.belief.good, x.belief.error, x.belief.method,
+                x.cpk, x.cpk_of, x.verdict or "no limits", x.contributor, 100 * x.part,
             )
             for x in lines
         ]  # fmt: skip
-        columns = ("measure", "lower limit", "upper limit", "yield", "by", "Cpk", "Cpk of", "verdict")
+        columns = ("measure", "lower limit", "upper limit", "yield", "+-", "by", "Cpk", "Cpk of", "verdict")
         return Table("summary", (*columns, "main contributor", "% of variance"), rows)
 
     def _ranking(self, found: Found) -> Table:
@@ -138,7 +141,7 @@ class Report(eqx.Module):
         ]  # fmt: skip
         return Table("which method to believe", ("measure", "method", "yield", "standard error", "why"), rows)
 
-    def _measures(self, names: list[str]) -> Table:
+    def _measures(self, what: Found, names: list[str]) -> Table:
         """One column for each measure, one row for each number about it."""
         at = [self.study.slices[name] for name in names]
         first, second, worst = self.first, self.second, self.worst
@@ -178,6 +181,8 @@ class Report(eqx.Module):
                 row(f"{kind}: {label}", moments[k])
                 if errors is not None:
                     row("  its standard error", errors[k])
+            if kind == "second order" and second is not None:
+                row("second order: misfit at a handful of samples, % of sigma", second.misfit, 100.0)
             if tally is not None:
                 row("sampled: least", tally.least)
                 row("sampled: largest", tally.largest)
@@ -201,6 +206,7 @@ class Report(eqx.Module):
                 rows.append(("sampled: sigma level", *(-scipy.special.ndtri(rejects[0])).tolist()))
             else:
                 row(f"{kind}: yield", able.good)
+                rows.append(("  its error", *(_order_error(what, name, kind) for name in names)))
                 row(f"{kind}: sigma level", able.sigma_level)
         return Table("measures", ("", *names), rows)
 
@@ -249,7 +255,14 @@ class Report(eqx.Module):
 
     def _design_points(self) -> Table:
         rows = [
-            (f"{p.value} {p.side}", p.limit, p.beta, 1e6 * p.probability, *map(float, p.dimensions), str(p.converged))
+            (
+                f"{p.value} {p.side}".strip(),
+                p.limit,
+                p.beta,
+                1e6 * p.probability,
+                *map(float, p.dimensions),
+                str(p.converged),
+            )
             for p in self.points
         ]
         columns = ("limit", "value", "beta", "ppm (FORM)", *self.study.names, "converged")
@@ -356,22 +369,29 @@ class Report(eqx.Module):
         return plots.scatter(self.study, self.first, self.sample, measure, contributor, axes)
 
 
+def _order_error(found: Found, name: str, kind: str) -> float:
+    """How far the yield of a measure by an order may be off; NaN without limits."""
+    at = found.study.slices[name]
+    limited = np.isfinite([found.study.lower[at], found.study.upper[at]]).any()
+    return order_yields(found, name)[list(found.able).index(kind)].error if limited else np.nan
+
+
 def _estimate(rare: Reliability, name: str) -> RejectEstimate | None:
-    """Rejects of a measure at both limits together."""
+    """Rejects of a measure at both limits together, and of what has no value."""
     mine = [x for x in rare.limits if x.value == name]
     if not mine:
         return None
-    error = float(np.linalg.norm([x.error for x in mine]))
-    return RejectEstimate(float(sum(x.probability for x in mine)), error, all(bool(x.trusted) for x in mine))
+    found = rare.rejects[name]
+    return RejectEstimate(float(found.probability), float(found.error), all(bool(x.trusted) for x in mine))
 
 
 def _rare_table(rare: Reliability) -> Table:
     rows: list[tuple] = [
         (
-            f"{x.value} {x.side}", 1e6 * x.probability, 1e6 * x.error, x.method, "yes" if x.trusted else "NO",
+            f"{x.value} {x.side}".strip(), 1e6 * x.probability, 1e6 * x.error, x.method, "yes" if x.trusted else "NO",
             len([p for p in x.points if p.converged]), 1e6 * x.form, 1e6 * x.breitung, 1e6 * x.hohenbichler, x.why,
         )
-        for x in rare.limits
+        for x in (*rare.limits, *([] if rare.no_value is None else [rare.no_value]))
     ]  # fmt: skip
     any_of_them = (1e6 * rare.reject.probability, 1e6 * rare.reject.error, "", "yes" if rare.trusted else "NO")
     rows.append(("any of them", *any_of_them, "", np.nan, np.nan, np.nan, ""))

@@ -28,10 +28,17 @@ class Rare(eqx.Module):
 
 
 class Walk(NamedTuple):
-    """What subset simulation found: the probability, and the scores it arrived at beyond the limit."""
+    """What a walk to where something happens found.
+
+    - `estimate`: its probability; NaN where it cannot tell.
+    - `arrived`: scores where it happens, as parts have them.
+    - `name`: of the method. `slack`: how much of the probability it may miss beyond its error.
+    """
 
     estimate: Rare
     arrived: np.ndarray
+    name: str = "subset simulation"
+    slack: float = 0.0
 
 
 def subset(
@@ -48,8 +55,8 @@ def subset(
     """Subset simulation: of plain samples, the tenth with least room goes on, moved about (Papaioannou's conditional
     sampling) while staying there; and so on, until the limit is broken by a tenth. The standard error comes from the
     spread between groups, which share levels but no samples. Where plain samples break the limit often enough, they
-    do."""
-    room = lambda values: np.nan_to_num(limit.room(values)[0], nan=-np.inf)
+    do. What has no value is not beyond the limit here: it is another event, which no room leads to."""
+    room = lambda values: np.nan_to_num(limit.room(values)[0], nan=np.inf)
     (n, d), size, r = u.shape, len(u) // groups, room(values)
     p = float(np.mean(r < 0))
     plain = Walk(Rare(p, np.sqrt(p * (1 - p) / n), n), u[r < 0])

@@ -7,11 +7,12 @@ import numpy as np
 import scipy
 
 from .._dynamics.outcome import CLASSES
-from .belief import Belief, RejectEstimate, SampledYield, believe
+from .belief import Belief, Order, RejectEstimate, SampledYield, believe
 from .capability import Capability
 from .sample import Sample
 from .study import Study
 from .taylor import FirstOrder, SecondOrder
+from .trial import Trial
 
 
 class Summary(NamedTuple):
@@ -35,11 +36,13 @@ class Summary(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What the methods found; `contribution` is that of `first`, `able` what each order says of the limits."""
+    """What the methods found; `contribution` is that of `first`, `able` what each order says of the limits, `tried` the
+    parts that tell how far these can be believed."""
 
     study: Study
     first: FirstOrder
     second: SecondOrder | None
+    tried: Trial | None
     sample: Sample | None
     estimates: Mapping[str, RejectEstimate]
     contribution: np.ndarray
@@ -55,12 +58,13 @@ def gathered(
     study: Study,
     first: FirstOrder,
     second: SecondOrder | None,
+    tried: Trial | None,
     sample: Sample | None,
     estimates: Mapping[str, RejectEstimate],
 ) -> Found:
     """All of it, worked out once."""
     able = {"first order": first.capability} | ({} if second is None else {"second order": second.capability})
-    return Found(study, first, second, sample, estimates, first.contribution, able)
+    return Found(study, first, second, tried, sample, estimates, first.contribution, able)
 
 
 def summary(found: Found, target: float) -> list[Summary]:
@@ -89,10 +93,11 @@ def _measure(found: Found, name: str, target: float) -> Summary:
     study, sample = found.study, found.sample
     k, where = worst_place(found, name), study.slices[name]
     limited = any(np.isfinite(np.asarray(limit)[where]).any() for limit in (study.lower, study.upper))
-    first, *better = (float(able.good[k]) for able in found.able.values())
     sampled, estimate = _sampled(sample, name, where), found.estimates.get(name)
     along = not isinstance(where, int)
-    belief = believe(first, better[0] if better else None, sampled, estimate, along=along, limited=limited)
+    orders = order_yields(found, name) if limited else [Order(np.nan)] * len(found.able)
+    second = orders[1] if len(orders) > 1 else None
+    belief = believe(orders[0], second, sampled, estimate, along=along, limited=limited)
     if not limited and not belief.method and sample is not None:
         belief = belief._replace(why=belief.why + _spread(found.first.std[k], sample, k))
     able, of = found.able[found.best], found.best
@@ -103,6 +108,23 @@ def _measure(found: Found, name: str, target: float) -> Summary:
     i = int(np.argmax(part))
     verdict = judged(belief, cpk, target) if limited else ""
     return Summary(name, k, belief, cpk, of if limited else "", verdict, study.names[i], float(part[i]))
+
+
+def order_yields(found: Found, name: str) -> list[Order]:
+    """What each order says of a measure with limits; along a stroke, at the worst place, with an error that reaches
+    what it says of the whole."""
+    k, tried = worst_place(found, name), found.tried
+    every = np.atleast_1d(np.arange(len(found.study.columns))[found.study.slices[name]])
+    lower, upper = (np.asarray(x)[every] for x in (found.study.lower, found.study.upper))
+    orders = []
+    for able, order in zip(found.able.values(), (found.first, found.second)):
+        good = float(able.good[k])
+        if order is None or tried is None:
+            orders.append(Order(good))
+            continue
+        error = order.expansion.yield_error(tried, every, lower, upper, good)
+        orders.append(Order(good, error, float(order.expansion.misfit(tried)[k])))
+    return orders
 
 
 def _spread(std: float, sample: Sample, k: int) -> str:

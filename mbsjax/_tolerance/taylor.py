@@ -1,5 +1,6 @@
 """Tolerance analysis by derivatives: sensitivities, worst case, RSS, contributions, and moments of second order."""
 
+import warnings
 from collections.abc import Iterator
 
 import equinox as eqx
@@ -10,6 +11,7 @@ from .capability import Capability, Moments, capability
 from .distribution.base import SCORES, WEIGHTS, AbstractDistribution
 from .evaluate import linearized
 from .study import Study
+from .trial import POOR, Expansion, Trial, trial
 
 
 class FirstOrder(eqx.Module):
@@ -100,6 +102,10 @@ class FirstOrder(eqx.Module):
         """Of a normal distribution."""
         return capability(self.moments, self.study.lower, self.study.upper)
 
+    @property
+    def expansion(self) -> Expansion:
+        return Expansion(self.values, self.slopes, None)
+
     def __repr__(self) -> str:
         return brief(self, values=self.values, slopes=self.slopes)
 
@@ -110,11 +116,15 @@ class SecondOrder(eqx.Module):
     - `first`: the [`mbsjax.FirstOrder`][].
     - `curvatures`: second derivatives, one matrix for each value.
     - `moments`: mean, standard deviation, skewness and kurtosis of the values.
+    - `misfit`: how far each value is off at a handful of samples, in standard deviations of these. Beyond a tenth or
+        so the expansion does not describe it: there is a kink, a jump or more than a parabola, or parts have no value
+        (then it is infinite).
     """
 
     first: FirstOrder
     curvatures: np.ndarray
     moments: Moments
+    misfit: np.ndarray
 
     @property
     def mean_shift(self) -> np.ndarray:
@@ -127,8 +137,12 @@ class SecondOrder(eqx.Module):
         study = self.first.study
         return capability(self.moments, study.lower, study.upper)
 
+    @property
+    def expansion(self) -> Expansion:
+        return Expansion(self.first.values, self.first.slopes, self.curvatures)
+
     def __repr__(self) -> str:
-        return brief(self, self.first, curvatures=self.curvatures, moments=self.moments)
+        return brief(self, self.first, curvatures=self.curvatures, moments=self.moments, misfit=self.misfit)
 
 
 def first_order(study: Study) -> FirstOrder:
@@ -159,6 +173,10 @@ def second_order(study: Study, first: FirstOrder | None = None) -> SecondOrder:
     dimensions, correlated or not, and for independent dimensions of any kind that do not interact; in the skewness and
     kurtosis of interactions and of correlated dimensions, these count as normal.
 
+    Where the mean lies on a kink, as that of a fit, of |a - b| or of a maximum over a motion may, there are no second
+    derivatives, and what differences make of them means nothing. So the polynomial is compared with the study at a
+    handful of samples; measures that it does not describe are named in a warning, and `misfit` tells by how much.
+
     !!! Example
 
         The square of a standard normal variate has the mean 1, the variance 2, the skewness sqrt(8), the kurtosis 15.
@@ -168,7 +186,21 @@ def second_order(study: Study, first: FirstOrder | None = None) -> SecondOrder:
         >>> [round(float(m[0]), 6) for m in mbs.second_order(square).moments]
         [1.0, 1.414214, 2.828427, 15.0]
     """
-    first = first_order(study) if first is None else first
+    found = expanded(first_order(study) if first is None else first, trial(study))
+    poor = [f"{name!r} by {x:.2g}" for name, x in zip(study.columns, found.misfit) if not x <= POOR]
+    if poor:
+        more = f" and {len(poor) - 3} others" if len(poor) > 3 else ""
+        warnings.warn(
+            "second order does not describe all measures: at a handful of samples it is off, in standard deviations, "
+            f"for {', '.join(poor[:3])}{more}; there may be a kink at the mean dimensions. Believe samples there",
+            stacklevel=2,
+        )
+    return found
+
+
+def expanded(first: FirstOrder, tried: Trial) -> SecondOrder:
+    """The expansion, beside parts that were tried."""
+    study = first.study
     d, std = len(study.names), np.asarray(study.std)
     h = 0.1 * std
     away = np.array([1.0, -1.0, 2.0, -2.0])
@@ -184,7 +216,8 @@ def second_order(study: Study, first: FirstOrder | None = None) -> SecondOrder:
     weights = np.array([8.0, -8.0, -1.0, 1.0]) / 12
     H = np.einsum("k,kimj->mij", weights, slopes) / h[:, None]
     H = (H + H.transpose(0, 2, 1)) / 2
-    return SecondOrder(first, H, _moments(first, H))
+    misfit = Expansion(first.values, first.slopes, H).misfit(tried)
+    return SecondOrder(first, H, _moments(first, H), misfit)
 
 
 _TERMS = 24  # of the series that carries correlations over

@@ -26,9 +26,18 @@ function verdict(j) {
   const method = m.method === "first order" || now.second === null ? "first order" : "second order";
   const { good, cpk } = method === "first order" ? now.first : now.second;
   const passes = data.target < 1 ? good >= data.target : cpk >= data.target;
-  if (m.cpk_of === "survivors") return { good, method, cpk, of: "", word: "run again", error: null };
+  const error = predictedError(m, j, method, good);
+  if (m.cpk_of === "survivors") return { good, method, cpk, of: "", word: "run again", error };
   const sure = m.method === method || m.method === "";
-  return { good, method, cpk, of: method, word: sure ? (passes ? "pass" : "fail") : `${passes ? "pass" : "fail"}, predicted`, error: null };
+  return { good, method, cpk, of: method, word: sure ? (passes ? "pass" : "fail") : `${passes ? "pass" : "fail"}, predicted`, error };
+}
+
+// Of so many rejects as are predicted, the part by which the same order was off as analyzed, and by which that was known.
+function predictedError(m, j, method, good) {
+  if (m.believed === null || m.error === null) return null;
+  const then = 1 - (method === "first order" ? base.measures[j].first : base.measures[j].second).good;
+  const off = Math.abs(1 - m.believed - then) + m.error;
+  return then > 0 ? Math.min((off / then) * (1 - good), 1) : off;
 }
 
 function refreshSummary() {

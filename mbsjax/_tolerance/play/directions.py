@@ -38,13 +38,13 @@ def lengths(g: Float[Array, "*times n"], mech: Mechanism) -> Float[Array, "*time
     return jnp.stack([magnitude(g[..., disc]) for disc in discs(mech)], -1)
 
 
-def farthest(g: Float[Array, "times n"], mech: Mechanism, still: Float[Array, " n"]) -> Float[Array, "times n"]:
+def farthest(g: Float[Array, "times n"], mech: Mechanism, still: Float[Array, "*times n"]) -> Float[Array, "times n"]:
     """The place on each disc's rim that lies farthest along g; `still` where g is zero, or not known."""
     size, found = lengths(g, mech), []
     for k, disc in enumerate(discs(mech)):
         s = size[..., k : k + 1]
         good = jnp.isfinite(s) & (s > 0)
-        found.append(jnp.where(good, jnp.where(good, g[..., disc], 0.0) / jnp.where(good, s, 1.0), still[disc]))
+        found.append(jnp.where(good, jnp.where(good, g[..., disc], 0.0) / jnp.where(good, s, 1.0), still[..., disc]))
     return jnp.concatenate(found, -1)
 
 

@@ -16,9 +16,11 @@ from ..._programs.reprs import by_fields
 from ..._programs.trees import frozen, once
 from .directions import chosen, farthest, some_direction
 from .readings import Readings
+from .reductions import ALL, HALF, ONE, reduces, spread_slopes
 
 
 STEPS = 20  # how often the search looks at a place and sets out for the next, at most
+TURNS = 4, 7  # of a largest or smallest number: the steps that go along slopes of all, and then of half of them
 CLOSE = 1e-9  # places this close, in units of the play, are the same
 
 
@@ -44,10 +46,11 @@ def worst_play(motion: Motion, measures: Mapping[str, Callable], *, joints: Sequ
     """How small and how large measures become, wherever the pins lie within their plays.
 
     Pins may lie elsewhere at each position of the motion. The search sets out from the middle for the places farthest
-    along the gradient, and goes on from there until these are the same; the best is kept. It is exact where measures
-    are linear in where pins lie, so that to first order in the size of the plays it is exact for any; beyond, it is a
-    value that is reached, no bound that is proved. Derivatives are those with the pins held there, which are those of
-    the extreme.
+    along the gradient, and goes on from there until these are the same; the best is kept. Where a measure is the
+    largest or smallest of many values (`jnp.max`, `jnp.min`, `jnp.ptp`), such as a maximum over the stroke, all of
+    them are searched, not only the one that it begins with. It is exact where measures are linear in where pins lie,
+    so that to first order in the size of the plays it is exact for any; beyond, it is a value that is reached, no bound
+    that is proved. Derivatives are those with the pins held there, which are those of the extreme.
 
     **Arguments:**
 
@@ -165,24 +168,32 @@ def search(
 ) -> Float[Array, "lanes times n"]:
     """Where pins lie that make values largest, for each search; `values` are those of a displaced motion."""
     motion, start = with_some_play(frozen(motion)), frozen(start)
-    free, still = jnp.asarray(mask), some_direction(motion.mech)
+    free, aside = jnp.asarray(mask), some_direction(motion.mech)
+    largest = reduces(values, eqx.filter_eval_shape(moved, motion, start))
+    turns = TURNS if largest else (0, 0)
+    told = spread_slopes(values) if largest else lambda _, displaced: values(displaced)
 
     def of(sign: Array, judge: Array) -> Array:
-        def gain(lies: Array) -> tuple[Array, Array]:
-            each = sign * values(moved(motion, lies))[judge]
+        def gain(lies: Array, which: Array) -> tuple[Array, Array]:
+            each = sign * told(which, moved(motion, lies))[judge]
             return jnp.sum(each), each
 
         def step(state: tuple[Array, ...]) -> tuple[Array, ...]:
             k, lies, best, most, _ = state
-            slope, each = jax.grad(gain, has_aux=True)(lies)
+            which = jnp.where(k < turns[0], ALL, jnp.where(k < turns[1], HALF, ONE))
+            slope, each = jax.grad(gain, has_aux=True)(lies, which)
             better = each > most
             best, most = jnp.where(better[:, None], lies, best), jnp.where(better, each, most)
+            # what has no slope steps aside; but once only the largest one has, the others stay where they were best
+            still = jnp.where(largest & (k >= turns[1]), best, aside)
             onward = jnp.where(free, farthest(slope, motion.mech, still), start)
+            if largest:  # each turn begins with the best
+                onward = jnp.where((k + 1 == turns[0]) | (k + 1 == turns[1]), best, onward)
             return k + 1, onward, best, most, jnp.max(jnp.abs(onward - lies))
 
         def unfinished(state: tuple[Array, ...]) -> Array:
             k, *_, change = state
-            return (k < STEPS) & (change > CLOSE)
+            return (k < STEPS) & ((change > CLOSE) | (k <= turns[1]))
 
         none = jnp.full(start.shape[0], -jnp.inf)
         begin = jnp.zeros((), int), start, start, none, jnp.full((), jnp.inf)
