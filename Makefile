@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 
-.PHONY: demo test test-long lint docs schema notebooks bench setup clean
+.PHONY: demo test test-long test-lowest lint docs schema notebooks bench setup clean
 
 demo: $(STAMP)-demo
 	$(BIN)/python -m mbsjax.demo
@@ -14,6 +14,12 @@ test: lint browser
 
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m long
+
+# With the lowest versions that pyproject.toml allows: every example of a docstring, and tests of joints, forces and studies.
+test-lowest:
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/pip install --quiet -e ".[all]" -c tests/lowest.txt "beartype>=0.20" "hypothesis>=6.100" "pytest>=8"
+	MBSJAX_CACHE=.cache/lowest $(VENV)-lowest/bin/python -m pytest mbsjax tests/test_joints.py tests/test_statics.py tests/test_dyn.py tests/test_tolerance.py
 
 # The viewer is tested in Chromium; where there is none and Debian's packages cannot be had, its tests are skipped.
 .PHONY: browser

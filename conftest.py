@@ -4,6 +4,8 @@ import gc
 import os
 import pathlib
 import shutil
+import subprocess
+import zlib
 
 import jax
 import pytest
@@ -30,6 +32,32 @@ gc.freeze()
 gc.set_threshold(50_000, 20, 100)
 
 _MAPS = pathlib.Path("/proc/self/maps")
+_TURNS = 10
+
+
+def pytest_collection_modifyitems(config, items):
+    """Of the tests that are marked `long` every run takes a part, in turn by the commit, unless a marker or a test is
+    asked for (`make test-long`): those of one function stay together, as they share programs."""
+    if config.option.markexpr or config.option.keyword or any("::" in arg for arg in config.args):
+        return
+    turn = _commits(config.rootpath) % _TURNS
+    waiting = [
+        item
+        for item in items
+        if item.get_closest_marker("long") and zlib.crc32(item.nodeid.split("[")[0].encode()) % _TURNS != turn
+    ]
+    left = set(waiting)
+    config.hook.pytest_deselected(items=waiting)
+    items[:] = [item for item in items if item not in left]
+
+
+def _commits(folder: pathlib.Path) -> int:
+    """How many commits led to this one; 0 where there is no history."""
+    asked = ["git", "-C", str(folder), "rev-list", "--count", "HEAD"]
+    try:
+        return int(subprocess.run(asked, capture_output=True, text=True, check=True).stdout)
+    except (OSError, subprocess.CalledProcessError):
+        return 0
 
 
 @pytest.fixture(autouse=True)

@@ -59,12 +59,7 @@ from ._model.contact_laws import (
 from ._model.force.base import AbstractForce as AbstractForce, Moment as Moment, Reading as Reading
 from ._model.force.load import Load as Load
 from ._model.force.spring import Actuator as Actuator, Spring as Spring
-from ._model.friction import (
-    AbstractFriction as AbstractFriction,
-    Coulomb as Coulomb,
-    DryTorque as DryTorque,
-    JointFriction as JointFriction,
-)
+from ._model.friction import Coulomb as Coulomb, DryTorque as DryTorque, JointFriction as JointFriction
 from ._model.gauge import AbstractGauge as AbstractGauge, Angle as Angle, Distance as Distance, Offset as Offset
 from ._model.joint.base import (
     AbstractFlatPair as AbstractFlatPair,

@@ -1,12 +1,15 @@
 """What pip installs is whole: the wheel, alone in an environment of its own, does what a newcomer asks first."""
 
+import ast
 import csv
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import sysconfig
 import tarfile
+import tomllib
 import zipfile
 
 import numpy as np
@@ -54,6 +57,43 @@ def _files() -> set[str]:
     """The files of the package, from git: what is not there is not to be published."""
     told = subprocess.run(["git", "ls-files", "mbsjax"], cwd=ROOT, capture_output=True, text=True, check=True)
     return {name for name in told.stdout.splitlines() if (ROOT / name).exists()}
+
+
+def _declared() -> tuple[dict[str, str], dict[str, str]]:
+    """The lowest versions of what the package requires, and of what its extras for users do."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    asked = re.search(r"\[(.*)\]", extras["all"][0])
+    assert asked is not None
+    more = [line for name in asked[1].split(",") for line in extras[name] if not line.startswith("mbsjax")]
+    first, second = (dict(line.split(">=") for line in lines) for lines in (project["dependencies"], more))
+    return first, second
+
+
+def test_what_is_required_is_imported_and_what_is_imported_is_required():
+    """Optional packages are those of an extra; what comes with another one, as jaxlib with JAX, is not required."""
+    imported = set()
+    for name in _files():
+        if name.endswith(".py"):
+            for line in ast.walk(ast.parse((ROOT / name).read_text())):
+                if isinstance(line, ast.Import):
+                    imported |= {alias.name.split(".")[0] for alias in line.names}
+                elif isinstance(line, ast.ImportFrom) and not line.level:
+                    imported.add((line.module or "").split(".")[0])
+    required, optional = _declared()
+    ours = imported - set(sys.stdlib_module_names) - {"mbsjax"}
+    assert set(required) <= ours
+    assert ours - set(required) - set(optional) <= {"IPython", "cycler", "dask", "jaxlib", "mpl_toolkits"}
+
+
+def test_the_lowest_versions_that_are_declared_are_those_that_are_tried():
+    """`make test-lowest` installs them."""
+    required, optional = _declared()
+    tried = dict(line.split("==") for line in (ROOT / "tests/lowest.txt").read_text().split())
+    exactly = lambda version: [int(x) for x in f"{version}.0.0".split(".")[:3]]
+    for name, lowest in (required | optional).items():
+        assert exactly(tried.pop(name)) == exactly(lowest), name
+    assert not tried
 
 
 def test_archives_hold_the_package_and_nothing_else(built):

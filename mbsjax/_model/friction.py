@@ -13,12 +13,7 @@ from .._programs.reprs import by_fields
 
 
 class AbstractFriction(AbstractModule):
-    """Dry friction. The force that resists sliding at a speed w is `coefficient(w) N + viscous w`, where N is the
-    normal load; what sticks is held by up to `static N`.
-
-    The coefficient is `sliding`, and, where a speed `stribeck` is given, it falls from `static` to `sliding` as
-    `exp(-|w| / stribeck)`. Without it, the force jumps when something that stuck begins to slide.
-    """
+    """Dry friction, as numbers: the law, which [`mbsjax.Coulomb`][] tells, is the same for all."""
 
     sliding: AbstractVar[Float[Array, ""]]
     static: AbstractVar[Float[Array, ""] | None]
@@ -29,8 +24,11 @@ class AbstractFriction(AbstractModule):
 
 
 class Coulomb(AbstractFriction):
-    """Friction in a contact: at most `static` times its normal force while it sticks, `sliding` times that while it
-    slides.
+    """Friction in a contact. The force that resists sliding at a speed w is `coefficient(w) N + viscous w`, where N is
+    the normal force; what sticks is held by up to `static N`.
+
+    The coefficient is `sliding`, and, where a speed `stribeck` is given, it falls from `static` to `sliding` as
+    `exp(-|w| / stribeck)`. Without it, the force jumps when something that stuck begins to slide.
 
     **Arguments:**
 

@@ -209,7 +209,8 @@ def copied(walk: Any, x: Any) -> Any:
             raise walk.unseen(f"{cls.__name__!r} objects do not show what is in them")
         walk.note("library", module, reduced)
         return walk.keep(x, x)
-    make, given, state, items, pairs, *_ = (*reduced, None, None, None)
+    parts: Any = (*reduced, None, None, None)
+    make, given, state, items, pairs = parts[:5]
     alone = state is items is pairs is None and len(given) == 1 and given[0] is cls
     if alone and (cls is object or walk.is_library(cls.__module__)):
         return _mark(walk, x)
