@@ -172,7 +172,7 @@ def test_a_dead_center_to_begin_from_is_called_so():
     [
         ({"rtol": -1.0}, "`rtol` must not be negative, got -1"),
         ({"atol": "1e-9"}, "`atol` must be made of real numbers, got '1e-9'"),
-        ({"max_steps": 2.5}, "`max_steps` must be a whole number, got 2.5"),
+        ({"max_steps": 0}, "`max_steps` must be at least 1, got 0"),
         ({"max_events": True}, "`max_events` must be a whole number, got True"),
         ({"rest_speed": -1.0}, "`rest_speed` must not be negative"),
         ({"t1": -10.0}, "the output times must increase, from 0 to -10"),

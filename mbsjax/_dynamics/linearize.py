@@ -134,7 +134,7 @@ def _linear(plant: Plant, Z: Array, state0: State, mode: Mode) -> tuple[Array, A
         frame = plant.frame(state0.q, t, mode)
         mode = mode.sided(plant.switches(t, frame.q, state0.v, frame))
     # The directions turn with the constraints where these are differentiated, and are measured by what they were.
-    ways, (C, _) = Z, _rows(plant, state0.q, t, mode)
+    ways, (C, *_) = Z, _rows(plant, state0.q, t, mode)
     if C.shape[0]:
         Z = ways - jnp.linalg.pinv(C, rtol=_INDEPENDENT) @ (C @ ways)
 
