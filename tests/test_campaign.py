@@ -125,7 +125,7 @@ def test_damaged_chunks_are_found_and_run_again(clutch, tmp_path):
 def test_stores_of_others_are_refused(clutch, tmp_path, capsys):
     mbs.campaign(clutch, 1024, tmp_path / "mine", chunk=1024, progress=True)
     assert "samples/s" in capsys.readouterr().err
-    for other, what in (({"seed": 1}, "seed"), ({"chunk": 512}, "chunk"), ({"method": "latin"}, "method, samples")):
+    for other, what in (({"seed": 1}, "seed"), ({"chunk": 512}, "chunk"), ({"method": "latin"}, "method, other samples")):
         with pytest.raises(ValueError, match=f"mine belongs to another study: it has other {what}"):
             mbs.campaign(clutch, 1024, tmp_path / "mine", **{"chunk": 1024, "progress": False, **other})
     line = lambda slope: mbs.Study(lambda p: p, {"a": 1.0}, {"a": 0.1}, {"y": lambda p: slope * p["a"]})

@@ -80,7 +80,7 @@ def linearize(
         if state0 is not None or drive is not None:
             raise ValueError("an Equilibrium has its own state and drivers: give nothing else")
         single(what, "small motions can be told")
-        if is_concrete(what.result) and bool(what.result != RESULTS.successful):
+        if (seen := visible(what.result)) is not None and bool(seen[0] != RESULTS.successful):
             raise ValueError(f"there is no equilibrium to linearize about: {RESULTS[what.result]}")
         mech, plant, state0, active = what.mech, what.plant, what.state, what.active
     elif state0 is None:

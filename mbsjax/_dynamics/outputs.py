@@ -40,14 +40,17 @@ def outputs(plant: Plant, found: Trajectory, recording: Recording, ts: Array, be
         t = jnp.where(alive, t, t_k)
         now = advance(plant, t_k, q, p, mode, t, options)
         closed = is_closed(now.frame.residual / plant.row_sizes)
-        shown = jax.tree_util.tree_map(lambda x: jnp.where(alive & closed, x, jnp.nan), _told(plant, t, now, mode))
-        return shown, mode, closed | ~alive
+        shown = alive & closed
+        told = jax.tree_util.tree_map(lambda x: jnp.where(shown, x, jnp.nan), _told(plant, t, now, mode))
+        return told, mode, closed | ~alive
 
     values, mode, closed = jax.vmap(output)(ts)
 
     log = _log(plant, found, modes, recording, options)
     stopped = jnp.where(recording.code > 0, found.t[count], jnp.inf)
-    code, stopped = if_all_closed(result_of(recording.code), stopped, ts, closed)
+    code = result_of(recording.code)
+    if plant.row_sizes.shape[0]:
+        code, stopped = if_all_closed(code, stopped, ts, closed)
     for fine, name in ((begin.clear, "overlapping"), (begin.closed, "not_assembled")):
         code = RESULTS.where(fine, code, getattr(RESULTS, name))
         stopped = jnp.where(fine, stopped, found.t[0])

@@ -14,7 +14,9 @@ CLOSED = Threshold(1e-10, 1e-4)  # in radians, or parts of the mechanism's size:
 
 def is_closed(residual: Float[Array, "m *lanes"]) -> Bool[Array, "*lanes"]:
     """Whether all equations hold; their residuals are scaled, as those of `Problem.residual`. What is no number is not
-    closed."""
+    closed; where there are none, all is."""
+    if residual.shape[0] == 0:
+        return jnp.ones(residual.shape[1:], bool)
     return jnp.all(jnp.abs(residual) <= CLOSED(), 0)
 
 
