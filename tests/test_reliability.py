@@ -252,7 +252,6 @@ def test_rows_along_a_stroke_are_broken_where_one_value_is():
     assert [x.value for x in found.limits] == ["y"] and len(found.limits[0].points) == 3
     each = mbs.form(rows, along=True)
     assert [p.value for p in each] == ["y[0]", "y[1]", "y[2]"] and mbs.form(rows) == []
-    assert mbs.reliability(study_of(lambda p: p["x1"], 1, (None, None))).limits == ()
 
 
 def test_dimensions_that_share_scores_break_limits_together():
