@@ -37,18 +37,13 @@ _TURNS = 10
 
 def pytest_collection_modifyitems(config, items):
     """Of the tests that are marked `long` every run takes a part, in turn by the commit, unless a marker or a test is
-    asked for (`make test-long`): those of one function stay together, as they share programs."""
+    asked for (`make test-long`)."""
     if config.option.markexpr or config.option.keyword or any("::" in arg for arg in config.args):
         return
     turn = _commits(config.rootpath) % _TURNS
-    waiting = [
-        item
-        for item in items
-        if item.get_closest_marker("long") and zlib.crc32(item.nodeid.split("[")[0].encode()) % _TURNS != turn
-    ]
-    left = set(waiting)
-    config.hook.pytest_deselected(items=waiting)
-    items[:] = [item for item in items if item not in left]
+    due = lambda item: not item.get_closest_marker("long") or zlib.crc32(item.nodeid.encode()) % _TURNS == turn
+    config.hook.pytest_deselected(items=[item for item in items if not due(item)])
+    items[:] = filter(due, items)
 
 
 def _commits(folder: pathlib.Path) -> int:

@@ -29,6 +29,7 @@ def trapezoid(T, room):
     return 1 - beyond**2 / (4 * a * b)
 
 
+@pytest.mark.long
 def test_yield_of_two_uniform_dimensions_is_the_true_one_at_the_least_cost():
     """The normal model would promise 0.9973 and keep far more; the closed form is minimized by SciPy."""
     study = stack(total, {"a": mbs.Uniform(0.5), "b": mbs.Uniform(0.5)})

@@ -108,6 +108,7 @@ def test_rest_and_what_holds_it(structure, share, how):
     right(errors, "found", "loops", "held", "balance", "holding forces", "stability", "reactions at rest")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "structure", [pytest.param(PLANAR, id="planar", marks=LONG), pytest.param(SPATIAL, id="spatial")]
 )
@@ -124,6 +125,7 @@ def test_motion_and_energy(structure):
     right(errors, "found", "motion", "velocities", "accelerations", "energy")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "structure", [pytest.param(PLANAR, id="planar"), pytest.param(SPATIAL, id="spatial", marks=LONG)]
 )

@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import mbsjax as mbs
 from tests.impacts import ball
@@ -40,6 +41,7 @@ def dropped(h, e, half, rest_speed):
     return jax.jacfwd(last, (0, 1), has_aux=True)(h, e)
 
 
+@pytest.mark.long
 def test_bouncing_ends_at_its_accumulation_point():
     """The n-th impact is at t1 (1 + 2 e + ... + 2 e^(n-1)), where t1 = sqrt(2 h/g), the end at t1 (1 + e) / (1 - e)."""
     slopes, (times, kinds, count, q, fine) = dropped(*jnp.asarray(DROPS).T)

@@ -62,6 +62,7 @@ def turned(p, angle):
     return p @ np.array([[c, s], [-s, c]])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CAMS)
 def test_follower_touches_and_nowhere_penetrates(case):
     """Every position of the follower, brute force: the nearest point of the cam is just touched."""
@@ -147,6 +148,7 @@ class Blend(eqx.Module):
         return sum(w * LAWS[name](x) for w, name in zip(self.weights, SIZING))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", SIZING)
 def test_sizing(law):
     prime, degrees, convex, base, width = SIZING[law]

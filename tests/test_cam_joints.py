@@ -50,6 +50,7 @@ def test_a_guide_at_the_lift_is_where_the_cam_wants_its_follower(name):
         np.testing.assert_allclose(guide.interlink(sign * cam.program(theta)), wanted, atol=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FOLLOWERS)
 def test_through_the_contact_the_coordinate_of_the_guide_is_the_lift(name):
     follower, sign = FOLLOWERS[name]

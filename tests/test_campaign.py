@@ -42,7 +42,7 @@ def content(store):
     return {path.name: path.read_bytes() for path in pathlib.Path(store).iterdir()}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_same_samples_on_one_two_and_eight_devices_and_in_two_processes(tmp_path):
     told = [finish(start(tmp_path / str(n), 4000, 512, devices=n))[0] for n in (1, 2, 8)]
     with socket.socket() as free:
@@ -57,7 +57,7 @@ def test_same_samples_on_one_two_and_eight_devices_and_in_two_processes(tmp_path
         assert content(tmp_path / other) == one
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_three_times_it_ends_as_if_nothing_had_happened(tmp_path):
     samples, chunk = 400 * 64, 64
     calm, rough = tmp_path / "calm", tmp_path / "rough"
@@ -125,7 +125,11 @@ def test_damaged_chunks_are_found_and_run_again(clutch, tmp_path):
 def test_stores_of_others_are_refused(clutch, tmp_path, capsys):
     mbs.campaign(clutch, 1024, tmp_path / "mine", chunk=1024, progress=True)
     assert "samples/s" in capsys.readouterr().err
-    for other, what in (({"seed": 1}, "seed"), ({"chunk": 512}, "chunk"), ({"method": "latin"}, "method, other samples")):
+    for other, what in (
+        ({"seed": 1}, "seed"),
+        ({"chunk": 512}, "chunk"),
+        ({"method": "latin"}, "method, other samples"),
+    ):
         with pytest.raises(ValueError, match=f"mine belongs to another study: it has other {what}"):
             mbs.campaign(clutch, 1024, tmp_path / "mine", **{"chunk": 1024, "progress": False, **other})
     line = lambda slope: mbs.Study(lambda p: p, {"a": 1.0}, {"a": 0.1}, {"y": lambda p: slope * p["a"]})

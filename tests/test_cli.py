@@ -138,6 +138,7 @@ def test_kinematics(folder):
     assert "At t = " in text and "swing" in text and (folder / "locked_kinematics" / "view.html").exists()
 
 
+@pytest.mark.long
 def test_simulate_and_view(folder):
     (folder / "free.toml").write_text(FOUR_BAR.replace('A = "speed*t"', ""))
     text = run("simulate", "free.toml", "--format", "parquet", cwd=folder)
@@ -162,6 +163,7 @@ def _without_end(folder):
     return folder
 
 
+@pytest.mark.long
 def test_tolerance_and_montecarlo(folder):
     (folder / "what_if.toml").write_text("[tolerances]\ncrank = 0.01\n[limits]\nswing = [0.0, 90.0]\n")
     options = ["--first", "--no-worst", "--target", 0.99, "--what-if", "what_if.toml"]
@@ -186,6 +188,7 @@ def test_a_bar_of_few_samples_moves(samples, chunk):
     assert _chunk(samples) == chunk
 
 
+@pytest.mark.long
 def test_synthesize(folder):
     text = run("synthesize", "four_bar.toml", "--starts", 2, cwd=folder)
     assert "best objective" in text
@@ -195,6 +198,7 @@ def test_synthesize(folder):
     assert "not empty" in run("synthesize", "four_bar.toml", cwd=folder, code=2)
 
 
+@pytest.mark.long
 def test_convert(folder):
     listing = CASES / "example_4_4.DYN"
     assert "note:" in run("convert", listing, "cam.toml", cwd=folder)
@@ -218,6 +222,7 @@ def test_convert(folder):
     assert "cam.txt" in run("convert", "cam.toml", "cam.txt", cwd=folder, code=2)
 
 
+@pytest.mark.long
 def test_convert_drawings_and_mechanisms(folder):
     """From SVG to a model file, on to a drawing, MuJoCo and URDF, each of which has what the file says."""
     (folder / "plate.svg").write_text(

@@ -113,6 +113,7 @@ def number_of(place, element, chain):
 GLOBAL = list(itertools.product(("cam", "notched", "oval", "L"), ("disc", "square", "pebble")))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first, second", GLOBAL, ids=[f"{a}-{b}" for a, b in GLOBAL])
 def test_the_closest_pair_of_elements_is_that_of_a_brute_force_search(first, second):
     a, b = fixed_bodies()[first], moving_bodies()[second]

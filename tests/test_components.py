@@ -67,6 +67,7 @@ def differentiated(x):
     return jax.grad(f)(x), jax.jvp(f, (x,), (jnp.cos(x),))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("f", [moved, reduced, multiplied, chosen, put, structured, looped, solved, differentiated])
 def test_entry_by_entry(f):
     along = jax.vmap(f, in_axes=-1, out_axes=-1)

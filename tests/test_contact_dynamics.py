@@ -167,6 +167,7 @@ def t3_forces(element):
     return jax.jit(jax.vmap(force, (0, None)))
 
 
+@pytest.mark.long
 def test_thesis_t3_contact_forces():
     """4.4: both sides of B (arc to corner) and C (corner to line), and everywhere else in a turn."""
     k, ends = 1.5, borders(T3)
@@ -254,6 +255,7 @@ def collision(stiffness, hysteresis, restitution, speed):
     return np.asarray(sol.v[-1, :2]), np.asarray(sol.v[-1, 2:])
 
 
+@pytest.mark.long
 def test_thesis_t5_compliant_and_piecewise_impact():
     """3.5.3 with k = 2.3e10 and mu = 2.5e11, at the speed for which (3.5.3-1) makes e = 0.8. Piecewise, the restitution
     that the law really has: the stiffer, the nearer."""
@@ -286,6 +288,7 @@ def test_thesis_t5_equivalent_restitution():
 # -- thesis 3.7: crank-slider and four-bar -------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("restitution", [0.0, 0.2])
 def test_thesis_t7_phases(restitution):
     """Tables 3.7-1 and 3.7-3, without the transitions of the open contact: formed (after some impacts, where there is a
@@ -321,6 +324,7 @@ def test_thesis_t7_phases(restitution):
 # -- thesis 4.5: block, release and stop ---------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_thesis_t8_latch_blocks_releases_and_stops():
     sol = go(latch(), 2.0)
     check_contacts(sol, size=10.0, forces=50.0, behind=1.0)

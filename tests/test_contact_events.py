@@ -30,7 +30,7 @@ def whole_gap(motion: mbs.Motion, a: str, b: str) -> np.ndarray:
     return np.asarray(jax.vmap(lambda pose: mbs.contact_coordinates(first, second, pose)[2])(poses))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_geneva_drive_over_three_turns():
     """The output is every tenth of these times. Each turn the pin enters a slot, pushes its leading wall, and
     leaves; between, the wheel rests in its lock."""
@@ -68,7 +68,7 @@ def test_geneva_drive_over_three_turns():
     np.testing.assert_allclose(wheel[inside], slot + np.arcsin(gap / distance), atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_ratchet_with_two_pawls_over_many_teeth():
     """Every swing of the arm the driver's pawl pushes the wheel on by a tooth, and both pawls ride over the backs and
     drop behind the tips, at once: before and after a drop the time is the same."""
@@ -140,6 +140,7 @@ def test_trap_double_crossing_inside_a_step():
     assert float(motion.events.q[0, 1]) == pytest.approx(start, abs=1e-10)
 
 
+@pytest.mark.long
 def test_a_contact_that_becomes_impossible_and_its_date():
     """The pin draws the peg along ("keep") until it is beside it: then nothing can keep them together. The time
     follows from the geometry, and so does its derivative, to what a singular position allows."""

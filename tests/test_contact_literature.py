@@ -274,6 +274,7 @@ def thesis_rim() -> mbs.Profile:
     return mbs.Profile.chain([mbs.Arc((0.0, 0.0), 50.0, -pi / 2, pi), *pieces], smooth=True)
 
 
+@pytest.mark.long
 def test_thesis_cam_lifts_its_roller():
     """Thesis 4.3, with a roller of 5 mm."""
     rim = thesis_rim()
@@ -296,6 +297,7 @@ def test_thesis_cam_lifts_its_roller():
 # -- tests/cases/kin_geneva.json -----------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 8, 10, 12])
 def test_geneva_wheel(n):
     """The pin and the wall that it pushes, through one step, against the handbook's table and the closed form."""
@@ -347,7 +349,7 @@ def mesh(z1, z2, m=2.0):
     return along(z1) / base, along(z2) / base
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("z1,z2", [(20, 30), (25, 18)])
 def test_involute_flanks_run_at_the_ratio_of_tooth_numbers(z1, z2):
     """The law of gearing, along the whole line of action of one pair of teeth."""

@@ -169,7 +169,7 @@ def measures(p):
     return jnp.concatenate([out["q"][ROWS], out["v"][ROWS], out["t"][:8]])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_derivatives_of_lift_and_event_times():
     forward, reverse = jax.jit(jax.jacfwd(measures))(P), jax.jit(jax.jacrev(measures))(P)
     h = 1e-3
@@ -180,7 +180,7 @@ def test_derivatives_of_lift_and_event_times():
         np.testing.assert_allclose(reverse[k], forward[k], rtol=0, atol=1e-12 * max(1.0, np.abs(slope).max()))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_cams_at_once_equal_single_runs():
     """256 cams with different dimensions, driven at different speeds, so that they go through different events."""
     keys = jax.random.split(jax.random.key(0), len(P) + 1)

@@ -130,6 +130,7 @@ def test_a_latch_opens_where_virtual_work_says():
         sol.events.list(sol.mech)
 
 
+@pytest.mark.long
 def test_a_snap_fit_snaps():
     """The nose meets the ramp, passes its top and lies behind it when geometry and the arm's swing say; on the ramp
     it presses as the moments about the hinge balance."""
@@ -198,7 +199,7 @@ def test_a_geneva_wheel_rocks_in_its_lock_by_what_the_clearance_leaves():
     assert gaps[3] == pytest.approx(nearest - p["lock"], rel=1e-6)  # below the surface
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_rocker_lifts_off_at_the_speed_that_one_run_below_it_tells():
     """Closed form: valve and rocker follow the cycloidal law. Just below that speed they touch, above they part."""
     model = example("valve_train")

@@ -385,7 +385,7 @@ def test_valve_train_follows_its_law_and_presses_as_newton_says():
     np.testing.assert_allclose([w * event.t for event in events], pi / 6 + p["flank"] * np.arange(3), atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_four_bar_is_found_that_passes_five_points():
     """As near as the best known design."""
     model = example("four_bar_path")

@@ -212,6 +212,7 @@ def test_efforts_and_reactions_of_a_slider_crank_are_those_of_virtual_work(engin
         np.testing.assert_allclose(columns[name], expected, rtol=1e-10, atol=1e-9, err_msg=name)
 
 
+@pytest.mark.long
 def test_a_study_of_efforts_has_the_slopes_of_the_closed_form(engine):
     study = engine.study()
     slopes, h = np.asarray(mbs.first_order(study).slopes), 1e-30

@@ -99,6 +99,7 @@ def test_blocks_on_ramps_in_every_lane_with_derivatives(ramp_batch):
         np.testing.assert_allclose(slopes[name][moving], exact[name][moving], rtol=0, atol=1e-7)
 
 
+@pytest.mark.long
 def test_the_reverse_mode_is_the_forward_mode(ramp_batch):
     p, (_, slopes) = ramp_batch
     few = {name: x[:32] for name, x in p.items()}
@@ -205,6 +206,7 @@ def by_hand(p):
     return jnp.stack([angle, x, w1 + b2 * left, v1 + a2 * left, jnp.where(there, first, 0.0), 0.0, last])
 
 
+@pytest.mark.long
 def test_discs_slide_and_roll_in_every_lane_with_derivatives():
     u = np.random.default_rng(2).uniform(size=(4, LANES))
     p = {"alpha": 0.8 * u[0], "mu": 0.05 + 0.3 * u[1], "v0": 4 * u[2] - 2, "w0": 10 * u[3] - 5}

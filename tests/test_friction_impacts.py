@@ -108,6 +108,7 @@ def test_rods_hit_the_floor_as_in_rouths_construction(restitution):
     assert kinds == {"slides", "stops"}
 
 
+@pytest.mark.long
 def test_a_box_lands_on_two_feet_at_once():
     """Both feet push, and friction stops the box or takes its share of the fall; it does not turn."""
     feet = {"left": mbs.disc(0.01, center=(-1.0, -0.29)), "right": mbs.disc(0.01, center=(1.0, -0.29))}

@@ -310,6 +310,7 @@ def slider_crank(order):
     return mbs.simulate(mech, begin, 1.0, ts=jnp.linspace(0.0, 1.0, 5), max_steps=512, max_events=16)
 
 
+@pytest.mark.long
 def test_a_slider_crank_rubs_alike_however_its_joints_are_listed():
     """Friction in all joints, one of which closes the loop: dead centers, and all four turning at once."""
     runs = [slider_crank(order) for order in ("ABCD", "DCBA")]

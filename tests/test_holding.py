@@ -186,6 +186,7 @@ def blocked(torque, mu, reach, arm):
     return mbs.holding(mech, {"R12": 0.0, "R35": jnp.arcsin(0.02 / arm)})
 
 
+@pytest.mark.long
 def test_the_pull_that_releases_a_latch_over_friction_and_the_friction_that_locks_it():
     """With their derivatives in friction and dimensions."""
     release = lambda *x: mbs.holding_limit(lambda torque: blocked(torque, *x), -30.0, -1000.0)

@@ -81,7 +81,7 @@ def told(p: dict):
     return sol.q, sol.v, sol.a, sol.kinetic, sol.events, sol.stats, sol.stopped_at, sol.result == mbs.RESULTS.successful
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_lane_that_works_at_a_variant_does_not_change_a_bit_of_it(monkeypatch):
     rng = np.random.default_rng(0)
     n = 40

@@ -11,7 +11,7 @@ from tests.notebook import FOLDER, compare, saved, told
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_getting_started():
     names = told("getting_started")
     assert abs(sum(float(names["slopes"][k]) * x for k, x in names["nominal"].items())) < 1e-12  # lengths grown alike

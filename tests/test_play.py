@@ -106,6 +106,7 @@ def swing(sizes):
     return jnp.stack([found.least["angle"], found.most["angle"]]), motion["D"].q
 
 
+@pytest.mark.long
 def test_a_play_in_a_four_bar_is_a_longer_and_a_shorter_coupler():
     found, middle = swing(jnp.array([0.0, 0.05, 0.0, 0.0]))
     angles = np.linspace(0.0, 5.0, 4) + 0.4
@@ -160,6 +161,7 @@ def by_hand(sizes, push):
     return position(THETA, rod=rod, height=height)
 
 
+@pytest.mark.long
 def test_a_loaded_slider_crank_is_one_with_a_shorter_rod():
     sizes = jnp.array([0.02, 0.03, 0.05])
     for push in (-10.0, 2.0):
@@ -217,7 +219,7 @@ def test_a_block_in_a_guide_leans_to_one_side_or_tilts():
 # -- other joints ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_ball_in_its_cavity_makes_a_rod_in_space_longer_and_shorter():
     crank, rod, size, theta = 1.0, 4.0, 0.05, 0.7
     bore = mbs.frames.from_axis((0.0, 0.0, 0.0), (1.0, 0.0, 0.0))

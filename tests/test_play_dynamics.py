@@ -49,6 +49,7 @@ def drop(size, restitution, lies, push, t1, center=CENTER):
     return _drop(*map(jnp.asarray, (size, restitution, lies, push, t1, center)))
 
 
+@pytest.mark.long
 def test_a_pin_that_stays_on_its_rim_makes_a_double_pendulum():
     """Its first link has the length of the play and no mass."""
     size, speed, t1 = 0.05, 0.3, 0.4
@@ -74,6 +75,7 @@ def test_a_pin_that_stays_on_its_rim_makes_a_double_pendulum():
     np.testing.assert_allclose(carried, contact.force[:, None] * contact.normal, atol=1e-6)
 
 
+@pytest.mark.long
 def test_as_play_goes_to_zero_the_pendulum_becomes_the_ideal_one_at_first_order():
     t1 = 0.4
     bob = mbs.Body("arm", mass=1.0, center=(CENTER, 0.0), inertia=INERTIA)
@@ -131,6 +133,7 @@ def test_derivatives_through_impacts_are_those_of_finite_differences(jacobian):
         np.testing.assert_allclose(slopes[:, k], expected, rtol=1e-6, atol=1e-8 * np.abs(expected).max())
 
 
+@pytest.mark.long
 def test_every_lane_has_its_own_play():
     sizes, lies = jnp.array([1e-2, 3e-3, 2e-2]), jnp.array([[0.0, 0.0], [0.0, -1.0], [0.5, 0.2]])
     run = lambda size, lies: (lambda s: (s.q, s.events.t, s.events.count))(dropped(size, 0.5, lies, STILL, 0.2))
@@ -214,6 +217,7 @@ def turned(size, restitution):
     return mbs.simulate(mech, begin, 0.03, ts=ts, drive=drive, rtol=1e-11, atol=1e-11, throw=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("restitution, most, tolerance", [(0.5, 10, 1e-12), (0.9, 64, 1e-10)])
 def test_the_impacts_of_a_slider_crank_are_those_of_an_independent_integration(restitution, most, tolerance):
     """A play of 0.1 mm at 300 rpm. It begins as the ideal one moves; errors grow by impacts."""
@@ -246,6 +250,7 @@ def guided(center, force):
     return sol.q[-1], last, sol.reaction("P").torque[-1]
 
 
+@pytest.mark.long
 def test_a_block_in_its_guide_touches_in_the_four_cases_of_figure_10_15():
     tilt = lambda y: np.arcsin(y / (LENGTH / 2))
     weight = 3.0
@@ -276,6 +281,7 @@ def test_a_block_in_its_guide_touches_in_the_four_cases_of_figure_10_15():
     assert not ends[:, 0].any()
 
 
+@pytest.mark.long
 def test_a_block_that_falls_level_and_turns_touches_with_one_corner_first():
     """The fourth case: one corner, from the time at which it meets the wall; against its own equations."""
     guide = mbs.Prismatic("P", "ground", "block", play=mbs.Play(PLAY, length=LENGTH, radius=HALF))
@@ -299,6 +305,7 @@ def test_a_block_that_falls_level_and_turns_touches_with_one_corner_first():
 # -- slots, gears, balls -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_pin_in_a_slot_and_a_gear_with_backlash_bounce_as_closed_forms_say():
     """A pin falls on the wall of its slot, a wheel goes to and fro between the flanks of the other. What a play does
     here does not touch the other."""
@@ -335,6 +342,7 @@ def test_a_pin_in_a_slot_and_a_gear_with_backlash_bounce_as_closed_forms_say():
     np.testing.assert_allclose(np.abs(2 * u + w), 2 * e**4, atol=1e-9)
 
 
+@pytest.mark.long
 def test_a_ball_in_its_cavity_that_moves_in_a_plane_is_a_pin_in_its_bore():
     size, e = 1e-2, 0.3
     bob = mbs.Body("arm", mass=1.0, center=(CENTER, 0.0, 0.0), inertia=(0.01, INERTIA, INERTIA))
@@ -352,6 +360,7 @@ def test_a_ball_in_its_cavity_that_moves_in_a_plane_is_a_pin_in_its_bore():
     np.testing.assert_allclose(sol["O play.y"].q, 0.0, atol=1e-12)
 
 
+@pytest.mark.long
 def test_the_double_pendulum_of_chapter_9_keeps_its_energy():
     """004, chapter 9, 7.1, with spherical clearances of 4 cm in both joints, which are as stiff as Hertz has it: the
     place of the free end after half a second is that of an energy-momentum method, converged."""
@@ -378,6 +387,7 @@ def test_the_double_pendulum_of_chapter_9_keeps_its_energy():
     np.testing.assert_allclose(energy, energy[0], atol=1e-5)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("friction", [None, 0.2])
 def test_gaps_and_their_rows_are_the_same_in_the_plane_and_in_space(friction):
     """With frames given in space, a slide has its axis along z; rows are derivatives of the gaps."""
@@ -431,6 +441,7 @@ def rubbed(*given):
     return _rubbed(*map(jnp.asarray, given))
 
 
+@pytest.mark.long
 def test_a_disc_rolls_in_its_bore():
     """A pendulum as long as the play, whose mass is larger by what turns; a quarter of its period by an elliptic
     integral."""
@@ -444,6 +455,7 @@ def test_a_disc_rolls_in_its_bore():
     np.testing.assert_allclose(v[-1], [0.1 / 0.05 * fastest, -0.1 * fastest, 0.0], atol=1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", [-1, 1])
 def test_a_pin_that_spins_stands_at_the_angle_of_friction(way):
     """There the force of the rim is vertical, and touches the circle of friction."""
@@ -458,6 +470,7 @@ def test_a_pin_that_spins_stands_at_the_angle_of_friction(way):
 # -- what is refused, and what else can be done with it ----------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_play_that_cannot_be_simulated_is_refused():
     def hinge(**play):
         return mbs.Mechanism([mbs.Body("b", mass=1.0)], [mbs.Revolute("O", "ground", "b", play=mbs.Play(**play))])

@@ -23,6 +23,7 @@ def model(p, rules=("worst", "loaded"), ts=TS):
     return mbs.kinematics(mech, {"A": TURN}, ts, throw=False)
 
 
+@pytest.mark.long
 def test_rules_are_mixed_and_rows_have_their_own_worst_places():
     tolerances = {"crank": 0.05, "rod": 0.05, "play": 0.005}
     # the largest of many is where play does most, not where it is largest in the middle
@@ -52,6 +53,7 @@ def test_rules_are_mixed_and_rows_have_their_own_worst_places():
     assert np.all(np.isinf(study.upper[:n])) and np.all(study.lower[:n] == 0) and np.all(study.upper[n : 2 * n] == 6)
 
 
+@pytest.mark.long
 def test_pins_that_are_drawn_are_contributors():
     one = functools.partial(model, rules=("random", "random"), ts=TS[1:2])
     rim = {"C": mbs.Position(2.0, kind="rim")}
@@ -98,6 +100,7 @@ x = [4.5, 5.0]
 """
 
 
+@pytest.mark.long
 def test_a_model_file_with_play_is_reported_without_python(tmp_path):
     study = mbs.loads(FILE).study()
     x = [position(0.7, rod=ROD + side * 0.02) for side in (-1, 1)]

@@ -114,6 +114,7 @@ def test_positions_look_alike_wherever_they_come_from(linkage):
     assert last.get_title() == f"t = {2 * pi:.4g}"
 
 
+@pytest.mark.long
 def test_profiles_are_where_their_bodies_are(sol):
     i = 100
     axes = plots.mechanism(sol, i)
@@ -142,6 +143,7 @@ def test_arrows_are_along_the_normals_and_as_long_as_the_forces_are_strong(sol):
         assert not any(isinstance(c, Quiver) for c in axes.collections)
 
 
+@pytest.mark.long
 def test_friction_of_a_disc_that_skids_and_rolls(skidding):
     """Until it rolls, friction is 0.2 times the weight and pushes it back; then there is none."""
     (event,) = skidding.events.list(skidding.mech)
@@ -245,6 +247,7 @@ def plots_color(mech: mbs.Mechanism, body: str) -> str:
 # -- motions -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_path_is_that_of_its_point(linkage, spatial):
     E = np.asarray(linkage.point("coupler", "E").q)
     axes = plots.path(linkage, "coupler", "E", targets=E[[5, 40]])

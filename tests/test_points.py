@@ -68,6 +68,7 @@ def test_names_stand_for_coordinates(deep):
     np.testing.assert_allclose(motion["reach"].q, np.hypot(closed_form(R), 2.0), rtol=0, atol=1e-10)
 
 
+@pytest.mark.long
 def test_derivatives_go_to_the_point_of_the_body():
     mech = slider_crank()
     slopes = jax.grad(lambda mech: place(mech)[2])(mech).body("crank").points["pin"]
@@ -96,6 +97,7 @@ def test_batches_and_compiled_programs():
     assert "'A'" in repr(many.joints) and "A" in str(many)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("deep", [False, True])
 def test_forces_act_at_points_with_names(deep):
     """Motor torque and reactions of both descriptions are the same."""

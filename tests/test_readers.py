@@ -29,6 +29,7 @@ def runs():
     return ran()
 
 
+@pytest.mark.long
 def test_each_kind_is_what_the_short_way_gives(runs):
     for run in runs:
         for short, long in (

@@ -81,6 +81,7 @@ CLOSED_FORMS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CLOSED_FORMS)
 def test_probabilities_are_those_of_closed_forms_within_their_errors(case):
     f, d, limits, distribution, truth = CLOSED_FORMS[case]
@@ -139,6 +140,7 @@ def both(case):
     return study, ot.ThresholdEvent(g, ot.Less(), 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_ten_analytic_cases_beside_openturns(case):
     """FORM, SORM, MultiFORM and subset sampling of OpenTURNS are the referees."""
@@ -172,6 +174,7 @@ def test_ten_analytic_cases_beside_openturns(case):
     assert found.trusted and found.error < 0.1 * found.probability
 
 
+@pytest.mark.long
 def test_stated_errors_cover_the_truth_as_often_as_they_should():
     """Two hundred random problems with lock-outs, jumps, kinks, flat and far limits, all of them run by the same
     programs; `python -m benchmarks.studies` runs more."""
@@ -196,6 +199,7 @@ def test_a_flat_limit_beside_a_steep_one_is_not_passed_by():
         assert abs(found.reject.probability - (1 - stats.norm.cdf(4.0) ** 2)) < 3.5 * found.reject.error < 1e-6
 
 
+@pytest.mark.long
 def test_parts_that_lock_are_rejects_whatever_the_limits_are():
     """A slider-crank that locks where the crank is longer than the rod, with a limit on where it begins: a plane each,
     at right angles to each other."""

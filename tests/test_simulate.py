@@ -31,7 +31,7 @@ def follower_run():
     return jax.jit(run), jax.jit(jax.vmap(run))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_each_lane_of_4096_variants_is_its_own_run():
     one, many = follower_run()
     nominal = {**FLAT, "restitution": 0.3}

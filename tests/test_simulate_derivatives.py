@@ -32,6 +32,7 @@ def bounced(h, e):
     return jnp.where(twice, e**2, e) * v * s - G * s**2 / 2
 
 
+@pytest.mark.long
 def test_bounces_have_the_slopes_of_their_closed_forms():
     """After n bounces y(T) = e^n v s - g s^2/2 with v = sqrt(2 g h) and s the time since the last one: the example that
     penalty methods get wrong."""
@@ -49,6 +50,7 @@ def along(f, x, way):
     return jax.jvp(slope, (jnp.zeros(()),), (jnp.ones(()),))
 
 
+@pytest.mark.long
 def test_bounces_have_the_second_derivatives_of_their_closed_forms():
     """The time of a bounce bends too: with one Newton correction of it, first derivatives would be right, and these
     would not."""
@@ -100,6 +102,7 @@ def test_a_pendulum_has_the_slopes_of_its_variational_equation():
         np.testing.assert_allclose(slope, exact.y[2, -1], atol=1e-8)
 
 
+@pytest.mark.long
 def test_a_four_bar_without_contacts_in_both_modes():
     """From rest under gravity: forward = reverse = differences of fourth order, eager and under jit."""
 

@@ -45,6 +45,7 @@ def built(r, rc, at, theta0, theta2):
     return motion.point("coupler", rc).q
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", synthesis.CASES)
 def test_path_generation_from_random_starts(number):
     """The best objective of each case, and its points by the motion of the mechanism itself."""
