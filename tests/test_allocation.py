@@ -53,6 +53,7 @@ def test_yield_of_two_uniform_dimensions_is_the_true_one_at_the_least_cost():
     )
 
 
+@pytest.mark.long
 def test_yield_of_a_bent_measure_is_the_true_one():
     """y = a^2 + 3 b: the square of a normal variate is far from normal."""
     study = stack(lambda p: p["a"] ** 2 + 3 * p["b"], {"a": 0.5, "b": 0.5}, (59.0, 61.0), (0.0, 20.0))
@@ -66,6 +67,7 @@ def test_yield_of_a_bent_measure_is_the_true_one():
         mbs.allocate(mbs.first_order(study), CHEAP, good={"y": 0.9973})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("expanded", [mbs.first_order, mbs.second_order])
 @pytest.mark.filterwarnings("ignore:second order does not describe")
 def test_a_yield_at_a_kink_is_met_at_the_least_cost(expanded):

@@ -66,6 +66,7 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.long
 def test_an_interrupted_search_keeps_what_it_has_found(folder, monkeypatch, interruptible):
     """Ctrl-C at the third look at the bar, which has moved before."""
     moved = []

@@ -130,3 +130,32 @@ def test_pins_that_lie_elsewhere(monkeypatch):
     monkeypatch.setattr(displaced_module, "levenberg_marquardt", lambda p, q, t, steps: search(p, q, t, 0))
     moved = mbs.displaced(motion, {"B": (1.0, 0.0)})
     assert names(moved.result) == ["not_assembled"] and np.isnan(moved.q).all()
+
+
+def test_linkages_that_nearly_lock_do_not_turn_on_for_many_turns():
+    """Beside a dead center velocities are large, and a step that follows them lands anywhere: a position some turns
+    away closes the loops too. Four-bars within 1e-9 to 0.1 of locking, against the law of cosines."""
+
+    def run(ground, phase, speed):
+        mech = mbs.Mechanism(
+            [mbs.Body("crank"), mbs.Body("coupler"), mbs.Body("rocker")],
+            [
+                mbs.Revolute("A", "ground", "crank"),
+                mbs.Revolute("B", "crank", "coupler", (1.0, 0.0)),
+                mbs.Revolute("C", "coupler", "rocker", (3.0, 0.0), (2.5, 0.0)),
+                mbs.Revolute("D", "ground", "rocker", (ground, 0.0), start=1.5),
+            ],
+        )
+        return mbs.kinematics(mech, {"A": lambda t: phase + speed * t}, ts, throw=False)
+
+    n, ts, rng = 512, jnp.linspace(0.0, 2 * jnp.pi, 13), np.random.default_rng(0)
+    ground = 4.5 - 10 ** rng.uniform(-9, -1, n)
+    phase = rng.uniform(-1.5, 1.5, n) * (rng.random(n) < 0.5)
+    speed = np.where(rng.random(n) < 0.5, 1.0, 10 ** rng.uniform(-0.3, 0.5, n) * rng.choice([-1, 1], n))
+    motion = jax.jit(jax.vmap(run))(ground, phase, speed)
+    assert bool(jnp.all(motion.result == mbs.RESULTS.successful))
+    angle = phase[:, None] + speed[:, None] * np.asarray(ts)
+    across = 1 + ground[:, None] ** 2 - 2 * ground[:, None] * np.cos(angle)
+    cosine = (3.0**2 + 2.5**2 - across) / (2 * 3.0 * 2.5)
+    np.testing.assert_allclose(np.cos(motion.q[:, :, 2]), cosine, atol=1e-12)
+    np.testing.assert_allclose(motion.q[:, :, 2], np.arccos(np.clip(cosine, -1, 1)), atol=1e-6)

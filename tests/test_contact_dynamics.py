@@ -192,6 +192,7 @@ def test_thesis_t3_contact_forces():
     np.testing.assert_allclose(-W * sol.drive[:, 0], v * (M3 * a + k * (rho + C)), rtol=0, atol=1e-8)
 
 
+@pytest.mark.long
 def test_thesis_t3_contact_lost_and_regained():
     """4.4 with k = 0.35: what the driver puts in is in the follower and its spring, or lost in impacts."""
     t1 = 2 * pi / W

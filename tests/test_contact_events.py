@@ -122,6 +122,7 @@ def sweep(reach, start, speed=1.0, begin=-1.0, **options) -> mbs.Motion:
     return mbs.kinematics(rotor(reach, start, **options), drive, SWEEP, throw=False)
 
 
+@pytest.mark.long
 def test_trap_two_events_in_one_step():
     """B and C of the cam T3 are 1.6 degrees apart; thirteen outputs leave 30 degrees between them."""
     motion = mbs.kinematics(t3_cam(), turning(), jnp.linspace(0.0, 4 * jnp.pi, 13))
@@ -129,6 +130,7 @@ def test_trap_two_events_in_one_step():
     assert motion.events.after[:8, 0].tolist() == [1, 2, 3, 4, 5, 6, 7, 0]
 
 
+@pytest.mark.long
 def test_trap_double_crossing_inside_a_step():
     """The pin sweeps through the place of the peg, whose middle it would miss by 0.19: the overlap lasts 0.06 rad, less
     than a step. It closes where the law of cosines says, and lifts the peg away."""
@@ -196,6 +198,7 @@ def test_trap_start_exactly_on_a_contact(speed):
         assert int(motion.events.count) == 0
 
 
+@pytest.mark.long
 def test_trap_both_profiles_change_element_at_once():
     """A block slides from under the edge of a wedge: first the edge is on its top, then its corner on the wedge's
     flank. The follower sinks along the flank, at 45 degrees."""

@@ -206,6 +206,7 @@ def test_cam_with_hollow_flanks(cam, rho, kind):
         assert set(kinds(motion)) <= {"transition"} and bool(jnp.all(motion["C"].active))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", [1.0, -1.0])
 def test_flat_face_bridges_hollow_flanks(way):
     """Haug Example 3.4.4 over a whole turn: the face is as high as the highest point of the cam, and goes over from the

@@ -72,6 +72,7 @@ def truth():
     return [rates(lift) for lift in lifts(T3)]
 
 
+@pytest.mark.long
 def test_thesis_t3_lift_over_a_full_turn(cam, truth):
     assert float(cam.residual.max()) <= 1e-11
     ends = borders(T3)
@@ -198,6 +199,7 @@ def test_many_cams_at_once_equal_single_runs():
             np.testing.assert_allclose(many[name][i], single[name], rtol=0, atol=1e-10 * scale)
 
 
+@pytest.mark.long
 def test_a_plane_anywhere_in_space():
     """The same cam in a tilted plane, its follower in a parallel one, treated in space."""
     tilt = mbs.frames.compose(mbs.frames.translation((3.0, -2.0, 5.0)), mbs.frames.rotation((1.0, 2.0, 3.0), 0.7))
@@ -223,6 +225,7 @@ def test_a_plane_anywhere_in_space():
     np.testing.assert_allclose(motion["C23"].q, wanted["C23"].q, atol=1e-10)
 
 
+@pytest.mark.long
 def test_thesis_t2_degrees_of_freedom():
     mech = crank_slider_and_four_bar()
     assert mbs.mobility(mech).freedom == mbs.mobility(mech).counted == 2
@@ -238,6 +241,7 @@ def test_thesis_t2_degrees_of_freedom():
     assert "ground - L4 - L5 - ground through contact C45" in words and "with all contacts open" in words
 
 
+@pytest.mark.long
 def test_thesis_t7_crank_slider_pushes_four_bar():
     """2.6: the four-bar rests until the slider meets it; then L5 is followed over arc, point, arc and back."""
     mech = crank_slider_and_four_bar()

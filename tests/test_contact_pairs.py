@@ -239,6 +239,7 @@ def gap_of(pose, leaves, case):
     return coordinates(case._replace(pose=pose, leaves=leaves))[2]
 
 
+@pytest.mark.long
 def test_coordinates_and_first_derivatives_of_all_pairs():
     """Coordinates against brute force, loops that close, and derivatives of s1, s2 and the gap with respect to the pose
     and every leaf, forward and reverse, against differences; the gap's against the wrench of the normal."""
@@ -290,6 +291,7 @@ def test_coordinates_and_first_derivatives_of_all_pairs():
     assert (back[others] == 0).all()  # of elements that take no part
 
 
+@pytest.mark.long
 def test_second_derivatives_of_all_pairs():
     """Second derivatives of the gap with respect to the pose, against differences of first ones."""
     case, _ = cases()
@@ -310,6 +312,7 @@ def test_second_derivatives_of_all_pairs():
     report(wrong_rows(bends, numeric, pairs, 1e-6), "second derivatives")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("other, order", [("curve", 3), ("circle", 4)])
 def test_higher_derivatives_on_curves_are_those_of_circles(other, order):
     """A disc that is drawn as a curve, and grows, rolls past another: places and gap in closed form."""

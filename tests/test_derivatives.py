@@ -55,6 +55,7 @@ def central(f, p, h):
     return np.stack(columns, -1).reshape(-1, *p.shape)
 
 
+@pytest.mark.long
 def test_point_velocity_and_acceleration_in_all_lengths_and_frames():
     p = FOUR_BAR
     value, forward, reverse = readings(planar_four_bar, lambda p: mbs.constant_speed(2.0, 0.9), "coupler", (1.0, 0.7))
@@ -89,6 +90,7 @@ def test_spatial_point_velocity_and_acceleration_in_all_frames():
     np.testing.assert_allclose(reverse(SPATIAL), central(value, SPATIAL, 1e-3), atol=1e-7)
 
 
+@pytest.mark.long
 def test_hessian_of_an_assembled_position():
     """Second derivatives of a triangle's angle in its sides, against the law of cosines."""
 
@@ -113,6 +115,7 @@ def test_hessian_of_an_assembled_position():
         np.testing.assert_allclose(derivative(angle)(sides), derivative(law_of_cosines)(sides), atol=1e-11)
 
 
+@pytest.mark.long
 def test_hessian_of_a_motion_against_differences_of_its_gradient():
     def angle(p):
         motion = mbs.kinematics(planar_four_bar(FOUR_BAR.at[2, 0].set(p[0]).at[4, 0].set(p[1])), DRIVE, TS, throw=False)
@@ -127,6 +130,7 @@ def test_hessian_of_a_motion_against_differences_of_its_gradient():
 DRIVE = {"A": mbs.constant_speed(2.0, 0.9)}
 
 
+@pytest.mark.long
 def test_drivers_and_times_are_differentiable_too():
     """d/d(speed), d/d(start) and d/dt of a slider-crank, against its closed form; a lambda may close over them."""
 
@@ -165,6 +169,7 @@ def test_lanes_equal_single_runs_and_jit_equals_eager():
         np.testing.assert_allclose(many, np.stack([s[i] for s in single]), atol=1e-12)
 
 
+@pytest.mark.long
 def test_lanes_may_lock_while_others_run_on():
     def read(rod):
         from tests.mechanisms import slider_crank, turn

@@ -8,6 +8,7 @@ import io
 import os
 import pathlib
 import re
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -26,9 +27,11 @@ _FENCE = re.compile(r"^```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]*)\")?\n(?P<te
 _SKIPPED = "<!-- not run -->\n"
 
 
-def _pages() -> list[str]:
-    """The pages with examples."""
-    return [p.relative_to(DOCS).as_posix() for p in sorted(DOCS.rglob("*.md")) if "```python\n" in p.read_text()]
+def _pages() -> list[Any]:
+    """The pages with examples; tutorials, but for the first one, are long."""
+    pages = [p.relative_to(DOCS).as_posix() for p in sorted(DOCS.rglob("*.md")) if "```python\n" in p.read_text()]
+    dear = lambda page: page.startswith("tutorials/") and page != "tutorials/first.md"
+    return [pytest.param(page, marks=pytest.mark.long) if dear(page) else page for page in pages]
 
 
 def _examples(page: str) -> list[tuple[str, str | None]]:

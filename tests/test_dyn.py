@@ -169,6 +169,7 @@ def test_listing_of_the_cam_of_lines(listed):
     assert "line 208: a second INITIAL POSITION" in as_velocity
 
 
+@pytest.mark.long
 def test_listed_cam_of_lines_runs_as_in_the_thesis(listed):
     """4.4: transitions and lift in closed form, over the 13 s that the file asks for, a little more than a turn."""
     dyn = listed["4_4"]
@@ -513,6 +514,7 @@ def read_or_refuse(text) -> None:
 ONCE = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.long
 @settings(ONCE, max_examples=60)
 @given(st.sampled_from(sorted(LISTINGS)), st.lists(EDIT, min_size=1, max_size=4))
 def test_changed_listings_are_read_or_refused(name, edits):

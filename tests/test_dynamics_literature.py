@@ -87,7 +87,7 @@ def squeezer(data):
     return mbs.Mechanism(bodies, joints, forces=forces)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_andrews_squeezing_mechanism_ends_where_the_test_set_says():
     """Schiehlen 1990 and the test set for initial value problems; the values were confirmed with forty digits."""
     case = json.loads((CASES / "dyn_andrews_squeezer.json").read_text())
@@ -202,6 +202,7 @@ def run_slider_crank(mech, links, angle, speed, t1):
 LONG = FINE | {"max_steps": 8192}
 
 
+@pytest.mark.long
 def test_four_bar_swings_for_ten_seconds():
     mech = massive_four_bar()
     state = mbs.state(mech, {"A": 1.0}, estimate={"A": 1.0, "B": -0.6, "D": 1.2})
@@ -211,6 +212,7 @@ def test_four_bar_swings_for_ten_seconds():
     assert float(sol.residual.max()) <= 1e-11
 
 
+@pytest.mark.long
 def test_slider_crank_turns_for_ten_seconds():
     """Also against its equation of motion in the crank angle alone."""
     masses = (2.0, 1.0, 3.0)
@@ -224,6 +226,7 @@ def test_slider_crank_turns_for_ten_seconds():
     close(sol["A"].v, v, 1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("seed", "far"), [(0, 0.0), (1, 0.0), (2, 0.0), (3, 40.0)])
 def test_parallelogram_passes_its_flat_position(seed, far):
     """The N-four-bar of the IFToMM benchmark with one loop: unit rods of 1 kg, upright, tips at 1 m/s, 10 s. As long as
@@ -249,6 +252,7 @@ def test_parallelogram_passes_its_flat_position(seed, far):
     assert str(sol).count("passed a bifurcation") == len(flat)
 
 
+@pytest.mark.long
 def test_chain_of_parallelograms_is_a_pendulum():
     """The N-four-bar of the IFToMM benchmark with twelve loops, whose rows all but vanish together where it is flat."""
     n = 12
@@ -369,6 +373,7 @@ def test_compressor_with_a_light_flywheel_stalls():
 # -- rotation in space -------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_body_tumbling_about_its_middle_axis():
     """A hundred turns: energy and angular momentum stay, and Euler's equations have Jacobi's solution."""
     I, w0 = np.array([1.0, 2.0, 3.0]), np.array([0.0, 2 * pi, 0.02 * pi])  # noqa: E741
@@ -396,6 +401,7 @@ def test_body_tumbling_about_its_middle_axis():
     close(np.abs(sol["F"].v[:, [a, 1, c]]), np.abs(np.stack([top[0] * cn, top[1] * sn, top[2] * dn], 1)), 1e-7)
 
 
+@pytest.mark.long
 def test_heavy_top():
     """Against its equations in Euler's angles; the momenta about the vertical and its own axis stay."""
     m, h, A, C = 2.0, 0.3, 0.05, 0.02  # A is about the center
@@ -566,7 +572,7 @@ def run_coil(mech, ram, last, t1):
     return mbs.simulate(mech, state, t1, ts=times(t1), triggers=[TURNS], **options)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_surge_in_a_coil_spring_is_the_sum_of_its_modes():
     """Haug 8.4.1; the ram goes away."""
     sol = run_coil(coil(200.0, 4e4), 9.0, -0.1, 8.0)

@@ -61,6 +61,7 @@ def test_a_toggle_press_is_strongest_at_its_dead_center():
     assert measured["thrust"] == pytest.approx(alike * p["push"] / 1000, rel=1e-9)
 
 
+@pytest.mark.long
 def test_a_scissor_lift_needs_its_strongest_push_at_the_bottom():
     p, motion, measured = moved("scissor_lift")
     a, length = np.asarray(motion["A"].q), np.asarray(motion["cylinder"].q)
@@ -73,6 +74,7 @@ def test_a_scissor_lift_needs_its_strongest_push_at_the_bottom():
     assert measured["tilt"] == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.long
 def test_a_landing_gear_folds_about_the_diagonal_of_a_cube():
     p, motion, measured = moved("landing_gear")
     a = np.asarray(motion["O"].q)
@@ -93,6 +95,7 @@ def test_a_landing_gear_folds_about_the_diagonal_of_a_cube():
     assert {name: measured[name] for name in wanted} == pytest.approx(wanted, abs=1e-9)
 
 
+@pytest.mark.long
 def test_a_latch_opens_where_virtual_work_says():
     """Then the lever runs as an equation of its own, solved by SciPy, until the hook is slack and the lever upright."""
     p, sol, measured = simulated("over_center")

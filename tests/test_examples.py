@@ -70,6 +70,7 @@ def formulas(table) -> str:
     return table if isinstance(table, str) else ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_an_example_can_be_read(name):
     """All of its tables: what varies is a parameter, what is measured is there, what is limited is measured."""
@@ -92,6 +93,7 @@ MOVED = ("four_bar", "quick_return", "planetary", "bouncing_ball", "four_bar_pat
 MOVED += ("wiper", "toggle_press", "scissor_lift", "landing_gear", "over_center", "snap_fit")  # test_example_answers.py
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in MOVED])
 def test_an_example_is_assembled(name):
     """From the estimates of its joints, or those of its analysis."""
@@ -225,6 +227,7 @@ def test_planetary_gear_has_the_ratio_of_willis():
     assert float(carrier[-1]) == pytest.approx(2 * pi)
 
 
+@pytest.mark.long
 def test_ball_bounces_until_it_lies():
     model = example("bouncing_ball")
     p, sol = model.parameters, model.simulate()
@@ -240,6 +243,7 @@ def test_ball_bounces_until_it_lies():
     assert float(sol["bounce"].force[-1]) == pytest.approx(p["mass"] * p["g"], rel=1e-9)
 
 
+@pytest.mark.long
 def test_a_block_sticks_to_its_belt_and_slips():
     """It sticks for 2 D/speed and slips for (2 pi - 2 atan(D w/speed))/w, where D = (static - sliding) mass g/stiffness
     and w = sqrt(stiffness/mass). The spring is longest when the block stands still: sliding mass g/stiffness +
@@ -281,6 +285,7 @@ def clamp_press(p):
     return p["stiffness"] * (p["foot"] + p["front"] * np.sin(arm))
 
 
+@pytest.mark.long
 def test_a_clamp_stays_shut():
     """Friction alone holds it as far from the dead center as the file tells, by what one finds for small angles; beyond
     that, and without its stop, it does not."""
@@ -297,7 +302,7 @@ def test_a_clamp_stays_shut():
         assert bool(rest.held) == (abs(angle) < reach)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_clamp_is_shut_past_its_dead_center():
     model = example("clamp")
     p, sol = model.parameters, model.simulate()

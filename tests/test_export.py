@@ -47,6 +47,7 @@ def four_bar() -> mbs.Mechanism:
     )
 
 
+@pytest.mark.long
 def test_a_four_bar_swings_alike():
     """The accelerations differ by the softness of MuJoCo's constraints, 1e-4; a swing of half a second by 1e-6."""
     mech = four_bar()

@@ -72,6 +72,7 @@ def little_memory():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2 << 20
 
 
+@pytest.mark.long
 @often(120)
 @given(mutated(list(EXAMPLES.values()), WORDS))
 def test_mutated_model_files(text):

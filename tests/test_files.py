@@ -209,6 +209,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_mechanism_comes_back_to_the_last_digit(name):
     mech = MECHANISMS[name]()
@@ -390,6 +391,7 @@ def test_motion_of_a_file(model):
     np.testing.assert_array_equal(dataset["C.v"].sel(t=0.0), motion["C"].v[0])
 
 
+@pytest.mark.long
 def test_simulation_of_a_file(model):
     """With functions of position, rate, time and state, switches and triggers given as formulas."""
     free = mbs.loads(FOUR_BAR.replace('A = "speed*t"', ""))
@@ -403,6 +405,7 @@ def test_simulation_of_a_file(model):
     assert told[0] == told[1] and "'passed' triggered" in told[0][0]
 
 
+@pytest.mark.long
 def test_study_and_task_of_a_file(model):
     study = model.study()
     motion = model.kinematics()

@@ -133,11 +133,13 @@ def engine():
     return mbs.loads(ENGINE, source="engine")
 
 
+@pytest.mark.long
 def test_a_lever_rests_where_its_moments_balance(lever):
     found = lever.measured(lever.equilibrium())
     np.testing.assert_allclose([*map(float, found.values())], at_rest(12.0, 0.2), rtol=1e-12)
 
 
+@pytest.mark.long
 def test_a_study_of_rest_has_the_slopes_of_the_closed_form(lever):
     slopes = np.asarray(mbs.first_order(lever.study()).slopes)
     h = 1e-30
@@ -202,6 +204,7 @@ def test_what_holds_a_lever_that_is_fixed(lever):
     np.testing.assert_allclose(rest.force("spring").force, tension, rtol=1e-12)
 
 
+@pytest.mark.long
 def test_efforts_and_reactions_of_a_slider_crank_are_those_of_virtual_work(engine):
     efforts = engine.inverse_dynamics()
     torque, wall, rod, power, kinetic = moving(0.05, 0.8)
@@ -226,6 +229,7 @@ def test_a_study_of_efforts_has_the_slopes_of_the_closed_form(engine):
     np.testing.assert_allclose(slopes, np.transpose(steps), rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.long
 def test_a_gradient_in_reverse_goes_through_reactions(engine):
     pressed = lambda r: jnp.sum(engine.inverse_dynamics({"crank": r}, throw=False).reaction("P").force_ground[:, 1])
     h = 1e-30
@@ -266,6 +270,7 @@ def four_bar_by_newton_and_euler(turned, speed, acceleration, links, centers, ma
     return turns, found[:8].reshape(4, 2), found[8]
 
 
+@pytest.mark.long
 def test_reactions_of_a_four_bar_are_those_of_newton_and_euler():
     links, pivot, g = (2.0, 4.0, 3.0), 4.0 - 1.0j, 9.81
     centers, masses = np.array([0.9 + 0.1j, 2.2 - 0.3j, 1.4 + 0.2j]), np.array([1.5, 2.5, 2.0])
@@ -312,6 +317,7 @@ def test_a_driven_motion_and_a_rest_say_what_they_do_not_tell(engine, lever):
         mbs.loads(LEVER.replace('"O"', '"O.v"'), source="lever").measured(lever.equilibrium())
 
 
+@pytest.mark.long
 def test_commands_write_what_the_closed_forms_say(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lever.toml").write_text('units = {length = "mm", angle = "deg", force = "N"}\n' + DRIVEN)
@@ -437,6 +443,7 @@ weakest = "C.impulse[-1]"
 """
 
 
+@pytest.mark.long
 def test_impulses_of_a_ball_that_bounces():
     model = mbs.loads(DROP, source="drop")
     found = model.measured(model.simulate())
@@ -449,6 +456,7 @@ def test_impulses_of_a_ball_that_bounces():
     np.testing.assert_allclose(found["weakest"], found["second"], rtol=1e-15)
 
 
+@pytest.mark.long
 def test_events_are_written_and_all_of_them_printed(tmp_path, monkeypatch):
     """Bounces of a ball, at 0.2 and 0.4."""
     monkeypatch.chdir(tmp_path)

@@ -51,6 +51,7 @@ def ride():
     return mbs.simulate(mech, state, 3.0, ts=times(3.0), **FINE)
 
 
+@pytest.mark.long
 def test_buffer_pushes_and_rope_pulls():
     """Free flight, half a period at 2 rad/s, and free flight back; the changes are located."""
     sol = ride()
@@ -108,6 +109,7 @@ def test_loads_fixed_in_a_body_and_in_ground():
     close(sol["twist"].v, speed, 1e-10)
 
 
+@pytest.mark.long
 def test_stiff_spring_by_an_implicit_solver():
     """Decay rates 1 and 10^6: an explicit method would need a million steps."""
     mech = mbs.Mechanism(
@@ -122,6 +124,7 @@ def test_stiff_spring_by_an_implicit_solver():
     assert int(sol.stats.steps) < 500
 
 
+@pytest.mark.long
 def test_stiff_rod_in_cartesian_coordinates_takes_long_steps():
     """A pendulum on a spring-damper that is nearly a rod: its stiff direction turns with it, and an implicit solver
     goes as far as the motion is smooth. (Where a root finder that converges is stopped after two iterations, it takes

@@ -87,6 +87,7 @@ def ramp_batch():
     return p, jax.jit(jax.vmap(lambda p: (told(p), jax.jacfwd(told)(p))))(p)
 
 
+@pytest.mark.long
 def test_blocks_on_ramps_in_every_lane_with_derivatives(ramp_batch):
     p, (found, slopes) = ramp_batch
     expected, exact = jax.jit(jax.vmap(lambda p: (on_ramp(p), jax.jacfwd(on_ramp)(p))))(p)
@@ -110,6 +111,7 @@ def test_the_reverse_mode_is_the_forward_mode(ramp_batch):
         np.testing.assert_allclose(back[name], forth, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.long
 def test_a_block_slides_from_exactly_the_static_angle():
     p = {name: x[0] for name, x in ramps(1).items()} | {"v0": jnp.zeros(()), "static": jnp.asarray(0.5)}
     for lean, moves in ((-1e-8, False), (1e-8, True)):
@@ -117,6 +119,7 @@ def test_a_block_slides_from_exactly_the_static_angle():
         assert (abs(float(end)) > 0.1) is moves
 
 
+@pytest.mark.long
 def test_a_dry_oscillator_loses_the_same_each_half_period_and_rests_in_its_dead_band():
     mu, k, m, x0 = 0.12, 200.0, 2.0, 0.1
     p = {"alpha": 0.0, "mu": mu, "static": mu, "v0": 0.0, "x0": x0, "k": k}
@@ -134,6 +137,7 @@ def test_a_dry_oscillator_loses_the_same_each_half_period_and_rests_in_its_dead_
     assert float(sol.energy[-1] + sol.friction("x").work[-1] - sol.energy[0]) == pytest.approx(0.0, abs=1e-8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weight, speed", [(0.0, 1.0), (G, 0.0), (0.0, 0.0)])
 def test_without_a_normal_force_without_speed_and_without_both(weight, speed):
     mech = mbs.Mechanism(
@@ -224,6 +228,7 @@ def test_discs_slide_and_roll_in_every_lane_with_derivatives():
 # -- stick-slip on a belt ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_thousand_periods_of_stick_slip_do_not_drift():
     """A block in a guide that moves with V, held back by a spring: stick for 2 D/V, slip for the rest."""
     k, mu, static, V, m, n = 100.0, 0.25, 0.4, 0.2, 1.0, 1000
@@ -256,6 +261,7 @@ def test_a_thousand_periods_of_stick_slip_do_not_drift():
 # -- soft contacts, and friction that depends on the speed -------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_compliant_contact_rubs_with_the_force_of_its_law():
     """A disc slides to a stop while it settles on a soft floor: as long as it slides, m v_x' = -mu (m v_y' + m g)."""
     floor = mbs.Profile.chain([mbs.Line((9.0, 0.0), (-9.0, 0.0))], closed=False)
@@ -287,6 +293,7 @@ def test_a_compliant_contact_rubs_with_the_force_of_its_law():
     assert mbs.EVENTS[int(sol.events.kind[1])] == "sticks" and abs(float(sol["x"].v[-1])) < 1e-12
 
 
+@pytest.mark.long
 def test_a_viscous_and_a_stribeck_part():
     """m v' = -mu N - c v stops at m/c ln(1 + c v0 / mu N); with Stribeck's part as an independent integration says."""
     from scipy.integrate import solve_ivp

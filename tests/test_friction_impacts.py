@@ -62,6 +62,7 @@ def routh(u, w, g, mu, e, poisson):
             compressed, more = True, e * N if poisson else np.inf
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("restitution", ["newton", "poisson"])
 def test_rods_hit_the_floor_as_in_rouths_construction(restitution):
     n = 128

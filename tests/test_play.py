@@ -116,6 +116,7 @@ def test_a_play_in_a_four_bar_is_a_longer_and_a_shorter_coupler():
     assert np.all(found[0] < found[1])
 
 
+@pytest.mark.long
 def test_several_plays_do_what_brute_force_finds():
     sizes = np.array([0.03, 0.05, 0.02, 0.04])
     found, _ = swing(jnp.asarray(sizes))
@@ -178,6 +179,7 @@ def test_a_loaded_slider_crank_is_one_with_a_shorter_rod():
     np.testing.assert_allclose(slopes, jax.jacfwd(by_hand)(0 * sizes, -10.0), atol=1e-8)
 
 
+@pytest.mark.long
 def test_a_pin_lies_where_the_force_points_with_derivatives_in_both_modes():
     def place(force):
         mech = mbs.Mechanism(
@@ -260,6 +262,7 @@ def test_backlash_of_gears():
     np.testing.assert_allclose(found, [0.01, 0.01 / np.sqrt(3), -0.01], atol=1e-13)  # as the torque turns it
 
 
+@pytest.mark.long
 def test_a_pin_in_a_slot_and_a_block_in_a_guide():
     yoke = mbs.Mechanism(
         bodies("crank", "yoke"),

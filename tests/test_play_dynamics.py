@@ -90,6 +90,7 @@ def test_as_play_goes_to_zero_the_pendulum_becomes_the_ideal_one_at_first_order(
         assert off[-1] < 6 * sizes[-1]
 
 
+@pytest.mark.long
 def test_energy_is_kept_through_elastic_impacts():
     sol = drop(1e-2, 1.0, STILL, jnp.array([0.3, 0.1]), 1.0)
     assert int(sol.events.count) > 20 and {kind for kind, _ in names(sol)} == {"impact"}

@@ -132,6 +132,7 @@ def test_plays_are_read_and_written_with_all_digits():
         assert structure == same and all(np.array_equal(x, y) for x, y in zip(leaves, others))
 
 
+@pytest.mark.long
 def test_bad_plays_are_refused():
     motion = model(NOMINAL, ts=TS[:2])
     make = lambda **more: mbs.play_study(model, NOMINAL, {"rod": 0.01}, TRAVEL, **more)
@@ -161,6 +162,7 @@ def test_bad_plays_are_refused():
         mbs.loads(FILE.replace('"gap"}', "{siz = 0.1}}")).mechanism()
 
 
+@pytest.mark.long
 def test_displaced_motions_are_read_in_batches():
     motion = model(NOMINAL, ts=TS[:3])
     ways = jnp.array([[1.0, 0.0], [0.6, -0.8]])

@@ -126,6 +126,7 @@ def test_profiles_are_where_their_bodies_are(sol):
     np.testing.assert_allclose(np.hypot(roller[:, 0] - float(sol["guide"].q[i]), roller[:, 1]), SPRUNG["r"], atol=1e-9)
 
 
+@pytest.mark.long
 def test_arrows_are_along_the_normals_and_as_long_as_the_forces_are_strong(sol):
     contact, arrows = sol["C23"], {}
     outputs = [0, 150, int(jnp.argmax(contact.force))]
@@ -285,6 +286,7 @@ def test_curves_are_those_of_the_motion(linkage, sol):
     assert np.array_equal(plots.curves(sol, "C23.gap", rates=(1,)).lines[0].get_ydata(), contact.v)
 
 
+@pytest.mark.long
 def test_curves_of_a_joint_with_several_coordinates(spatial):
     axes = plots.curves(spatial, ["P", "C"])
     lines = {line.get_label(): line.get_ydata() for line in axes.lines}
@@ -377,6 +379,7 @@ def test_switching_functions_with_their_zeros(sol):
         assert lines == [e.t for e in events]
 
 
+@pytest.mark.long
 def test_switching_functions_of_a_driven_motion_have_no_force():
     motion = mbs.kinematics(t3_cam(), {"O": mbs.constant_speed(-0.5)}, jnp.linspace(0.0, 3.0, 31))
     gap, places = plots.switching(motion, "C23")

@@ -54,6 +54,7 @@ def closed_form(r):
     return r * jnp.cos(ANGLES) + jnp.sqrt(L**2 - (r * jnp.sin(ANGLES)) ** 2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("deep", [False, True])
 def test_names_stand_for_coordinates(deep):
     by_name, by_numbers = (slider_crank(by_name=x, deep=deep) for x in (True, False))
@@ -88,6 +89,7 @@ def test_a_point_that_is_moved_moves_all_that_is_there():
     assert started.joint("B").start.item() == -0.3 and started.joint("A").frame_a.x == 1.2
 
 
+@pytest.mark.long
 def test_batches_and_compiled_programs():
     radii = jnp.array([0.8, 1.0, 1.2])
     found = jax.jit(jax.vmap(lambda r: place(slider_crank(r))))(radii)

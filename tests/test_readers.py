@@ -45,6 +45,7 @@ def test_each_kind_is_what_the_short_way_gives(runs):
     assert isinstance(motion.gauge("far"), mbs.Track)
 
 
+@pytest.mark.long
 def test_a_name_of_another_kind_tells_its_reader(runs):
     for run in runs:
         with pytest.raises(KeyError, match=r"'hard' is a contact: read it with \.contact\('hard'\)"):
@@ -66,6 +67,7 @@ def test_contacts_of_a_mechanism_without_any():
         motion.contact("A")
 
 
+@pytest.mark.long
 def test_batches_are_read_by_kind():
     kind = KINDS["loop"]
     run = lambda p: mbs.kinematics(kind.mech(p), kind.drive, TS, estimate=kind.estimate, throw=False)

@@ -265,6 +265,7 @@ def test_dimensions_that_share_scores_break_limits_together():
     assert abs(found.probability - stats.norm.sf(6 / np.sqrt(3))) < 3.5 * found.error
 
 
+@pytest.mark.long
 def test_the_range_of_a_stroke_has_design_points():
     """The swing of the four-bar of the examples, the largest less the smallest of many angles, which has kinks: against
     SciPy with the closed form of the linkage."""

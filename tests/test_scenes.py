@@ -120,7 +120,7 @@ def test_a_disc_that_flies_from_a_line_to_the_hollow_end_of_its_slot_meets_it():
     assert not within(thrown, found).any()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name, element", [("0.009 from the end", 0), ("0.024 from the end", 0), ("on the tip", 6),
                                            ("on the other tip", 5), ("past the tip", None)])  # fmt: skip
 def test_a_disc_that_is_dropped_at_the_end_of_a_line_meets_line_or_tip(name, element):
@@ -222,7 +222,7 @@ def test_a_roller_goes_over_a_hollow_corner_of_its_cam():
     np.testing.assert_allclose(found[0], lift(cams[0], -ts), atol=1e-9)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rollers_follow_the_envelopes_of_random_star_shaped_cams():
     ts, cams, found = followed()
     wanted = np.stack([lift(x, -ts) for x in cams])

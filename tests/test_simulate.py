@@ -87,6 +87,7 @@ def test_bad_runs_say_so(options, message):
         mbs.simulate(mech, mbs.state(mech, {"O": 0.5}), 1.0, **{"ts": [1.0], **options})
 
 
+@pytest.mark.long
 def test_too_many_events_say_so():
     mech = ball(0.9)
     with pytest.raises(RuntimeError, match="maximum number of contact events"):

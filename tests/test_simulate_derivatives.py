@@ -79,6 +79,7 @@ def test_second_derivatives_of_a_flat_follower_are_differences_of_its_slopes():
     np.testing.assert_allclose(seconds[0], differences, rtol=1e-8)
 
 
+@pytest.mark.long
 def test_a_pendulum_has_the_slopes_of_its_variational_equation():
     """Without contacts, and as a user writes it, where all that can be looked at is: O'' = -(g / l) sin O, and how its
     slope in l goes on, by SciPy."""
@@ -203,6 +204,7 @@ def test_every_number_of_a_mechanism_through_impacts(name):
         np.testing.assert_allclose(slope * size[i], gradient[i] * size[i], rtol=1e-5, atol=bound)
 
 
+@pytest.mark.long
 def test_compliant_bounce_has_the_slope_of_its_closed_form():
     """Free fall, part of a sine about the rest position of the spring, and flight: through both ends of the contact."""
 

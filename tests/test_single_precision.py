@@ -38,7 +38,7 @@ def told(log: mbs.Log) -> tuple[np.ndarray, np.ndarray]:
     return kind[~again], t[~again]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("f", "span", "share"),
     # the cam's follower comes to rest by ever lower bounces, whose end is known less well than the others
@@ -55,6 +55,7 @@ def test_events_are_those_of_double_precision(f, span, share):
     np.testing.assert_allclose(single.q[-1], double.q[-1], rtol=0, atol=2e-6 * size)
 
 
+@pytest.mark.long
 def test_a_ball_that_falls():
     """Default tolerances, which single precision cannot keep, are those that it can."""
     with jax.enable_x64(False):

@@ -52,6 +52,7 @@ def slider_crank():
     )
 
 
+@pytest.mark.long
 def test_haug_8_2_slider_crank_hangs_down():
     """Equilibrium at phi1 = 3 pi / 2; small swings at the frequency of the reduced pendulum."""
     mech = slider_crank()
@@ -64,6 +65,7 @@ def test_haug_8_2_slider_crank_hangs_down():
     np.testing.assert_allclose(mbs.linearize(rest).frequencies, [np.sqrt(stiffness / inertia)], rtol=1e-9)
 
 
+@pytest.mark.long
 def test_kinetic_energy_is_the_trace_of_the_thesis():
     """(3.3.2-14): Tr(A' J A'^T) / 2 with the 4x4 inertia matrix, for a body that tumbles and flies."""
     body = mbs.Body("b", mass=2.0, center=(0.1, -0.2, 0.3), inertia=(1.0, 1.2, 0.9, 0.05, -0.03, 0.02))
@@ -107,6 +109,7 @@ def test_haug_ex_6_5_2_double_pendulum_pulled_aside():
     np.testing.assert_allclose(slopes, jax.jacfwd(exact)(7.0), atol=1e-9)
 
 
+@pytest.mark.long
 def test_ball_settles_on_a_slope():
     """A ball on a spring rolls down to a wall-less slope's floor: it rests where spring and slope balance."""
     k, m, lean = 50.0, 2.0, 0.4
@@ -135,6 +138,7 @@ def test_ball_settles_on_a_slope():
     np.testing.assert_allclose(rises, 1 / np.cos(lean), rtol=1e-9)
 
 
+@pytest.mark.long
 def test_haug_8_5_valve_lifter_loses_contact_where_it_should():
     """The signs of the least cam force: 3000 rpm with 10, 25, 40 N/cm; 25 N/cm with 1500, 3000, 4500 rpm. The valve
     train as one mass of 230 g (what the rocker carries reduced to the follower) on an eccentric with a flat face."""
@@ -198,6 +202,7 @@ def test_a_door_closer_that_is_held_pushes_as_virtual_work_says():
     np.testing.assert_allclose(slopes, jax.vmap(jax.grad(exact))(doors), rtol=1e-8)
 
 
+@pytest.mark.long
 def test_steady_states_of_driven_mechanisms():
     """A bead on a spring along an arm that turns, k (r - l) = m w^2 r; and the ball of a governor, whose arm hangs by
     sin H = g / (w^2 l) below the level."""

@@ -407,7 +407,7 @@ def test_chunks_of_others_are_waited_for_and_taken_over_when_they_die(study, cal
     assert not (tmp_path / "_claims").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_campaigns_on_one_store_share_the_work_and_outlive_each_other(tmp_path):
     """Two processes at the same time; then two of which one is killed."""
     count, root = 300, pathlib.Path(__file__).parent.parent

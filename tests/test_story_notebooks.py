@@ -46,6 +46,7 @@ def jump_speed(k, m=0.15, c=5.0):
     return np.sqrt(least)
 
 
+@pytest.mark.long
 def test_contact_loss():
     names = told("contact_loss")
     # the table: every number is the closed form's, and the thesis' as far as it was printed
@@ -127,6 +128,7 @@ def euler(h, k, steps, g=9.81):
     return y
 
 
+@pytest.mark.long
 def test_sensitivities():
     names = told("sensitivities")
     v, g = np.sqrt(2 * 9.81), 9.81
@@ -158,6 +160,7 @@ def test_sensitivities():
 # -- monte_carlo ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_monte_carlo():
     names = told("monte_carlo")
     sample, margin, locked, tally = (names[k] for k in ("sample", "margin", "locked", "tally"))
@@ -241,6 +244,7 @@ def test_identification():
 # -- play ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_play():
     names = told("play")
     ts, h = np.asarray(names["ts"]), 1e-5

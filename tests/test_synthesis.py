@@ -71,12 +71,14 @@ def test_path_generation_from_random_starts(number):
     assert np.all(synthesis.can_turn(p) > -1e-6)
 
 
+@pytest.mark.long
 def test_case_4_is_held_by_its_bounds():
     active = solved(4).best.active
     assert "the upper bound of r[0]" in active and "the lower bound of r[1]" in active
     assert sum("bound" in what for what in active) == 2
 
 
+@pytest.mark.long
 def test_five_points_exactly_all_fifteen_mechanisms():
     """Morgan and Wampler's problem 7: pivots at (0, 0) and (1, 0), five points on a line."""
     points = jnp.asarray(case("syn_exact_fivepoint_morgan_wampler")["targets"])
@@ -147,6 +149,7 @@ def test_hoeken_straight_line_table(row):
     assert float(jnp.ptp(hoeken(row["L1"], start["beta"])[1])) == pytest.approx(row["dCx"], rel=1e-9)
 
 
+@pytest.mark.long
 def test_sine_generator_is_improved_on():
     """Zhang and Du's four-bar: the largest error of 0.444 deg, by its lengths and by where its dials are set; checked
     with the closed form on a finer grid."""
@@ -182,6 +185,7 @@ def test_sine_generator_is_improved_on():
     assert rows["goal error"][1] == best.objective
 
 
+@pytest.mark.long
 def test_three_precision_points_are_freudensteins():
     """Rocker angles at three crank angles, exactly: ground 1, links by Freudenstein's linear equations."""
     phi, psi = np.array([0.67, 1.2, 1.8]), np.array([1.27, 1.68, 2.4])
@@ -239,6 +243,7 @@ def _force(crank, rocker):
     return np.abs(np.sin(np.angle((rocker[1] - crank[1]) / (rocker[1] - rocker[0])))).min()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [3, 4, 5])
 def test_guidance_through_poses(count):
     """Five poses leave a finite number of dyads (Burmester), fewer poses leave many; two of them make a four-bar, which

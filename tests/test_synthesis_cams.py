@@ -18,6 +18,7 @@ def accelerations(law):
     return jax.vmap(jax.grad(jax.grad(law)))(X)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("degree", [7, 9, 11, 15])
 def test_least_peak_acceleration_of_polynomials(degree):
     """By gradient, what the file has from a linear program."""
@@ -36,6 +37,7 @@ def test_least_peak_acceleration_of_polynomials(degree):
     np.testing.assert_allclose(slopes, [[0, 1], [0, 0], [0, 0]], atol=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("law", ["cycloidal", "poly345", "harmonic"])
 def test_base_circle_for_a_limit_of_the_pressure_angle(law):
     wanted = case("cam_motion_laws")["sizing_h20_beta90"][law]["Rp_30deg"]
@@ -55,6 +57,7 @@ def test_base_circle_for_a_limit_of_the_pressure_angle(law):
     np.testing.assert_allclose(best.x[0] + roller, wanted, rtol=3e-8)
 
 
+@pytest.mark.long
 def test_spline_law_is_a_b_spline_of_degree_five():
     control = np.random.default_rng(0).uniform(-0.2, 1.2, 7)
     knots = np.concatenate([np.zeros(5), np.linspace(0, 1, 9), np.ones(5)])

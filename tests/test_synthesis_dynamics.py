@@ -68,7 +68,7 @@ def trip(sol):
     return jnp.where(jnp.any(there), 1.0 + sol.events.t[jnp.argmax(there)], jnp.nan)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_trip_point_of_a_latch_is_set_by_gradient():
     """At 3.0 mm: the nose is over the end of the ramp where the ramp's length less r sin(slope) was pulled."""
     task = mbs.Task(pulled, {"ramp": 3.6}, {"ramp": (2.5, 3.7)}, {"trip": mbs.Match(trip, 3.0)}, exact=True)

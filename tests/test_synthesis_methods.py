@@ -62,6 +62,7 @@ def test_searches_do_not_stick_to_bounds():
         assert len(found.best.active) == at.sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3, 1e6])
 def test_conditions_are_kept_whatever_the_objective_is_measured_in(size):
     goals = {"far": mbs.Minimize(lambda x: size * (x - 3) ** 2)}
@@ -210,6 +211,7 @@ def test_descent_of_another_task_has_its_own_best(tmp_path):
         mbs.descend(make(5.0), start=[100.0])
 
 
+@pytest.mark.long
 def test_change_of_contacts_during_a_descent_is_told():
     """A block is pushed towards a wall: only above some speed it gets there, and the objective has a corner."""
     wall = mbs.Profile.chain([mbs.Line((2.0, 5.0), (2.0, -5.0))], closed=False)
@@ -270,6 +272,7 @@ def test_conditions_of_designers():
     assert float(mbs.hertz_pressure(-1.0, 1.0, 1.0, 1.0)) == 0.0
 
 
+@pytest.mark.long
 def test_robust_design_of_the_clutch_costs_less():
     """Nominal dimensions and tolerances together, against tolerances alone, for the same rejects; the limits are planes
     in the dimensions, so rejects have a closed form."""

@@ -149,6 +149,7 @@ def crank_turns(p):
     return mbs.kinematics(four_bar(p), {"A": mbs.constant_speed(1.0)}, jnp.linspace(0.0, 6.0, 61), throw=False)
 
 
+@pytest.mark.long
 def test_samples_that_fail_or_come_out_on_another_branch_are_classes():
     """A four-bar near its limit: Grashof's rule tells which samples lock; the start of joint D, which branch."""
     tolerances = {"crank": mbs.Uniform(0.3), "ground": mbs.Uniform(0.6)}
@@ -204,6 +205,7 @@ def test_a_mechanism_and_functions_that_pick_its_leaves():
     np.testing.assert_allclose(first.slopes, other.slopes, rtol=1e-12)
 
 
+@pytest.mark.long
 def test_form_error_of_a_cam():
     """Out of round by waves: the lift of a knife follows the curve; slopes are the waves themselves."""
     waves = 6
@@ -235,6 +237,7 @@ def test_form_error_of_a_cam():
     np.testing.assert_allclose(first.std[0], np.hypot(0.01 / 3, 0.002 * 3**0.5), rtol=1e-9)
 
 
+@pytest.mark.long
 def test_form_error_keeps_the_ends_of_elements_and_bumps_stay_local():
     plate = mbs.polygon([(0.0, 0.0), (4.0, 0.0), (4.0, 3.0), (0.0, 3.0)], 0.5)
     n = len(plate.elements)
@@ -251,6 +254,7 @@ def test_form_error_keeps_the_ends_of_elements_and_bumps_stay_local():
     np.testing.assert_allclose(radius(0.25 + 1 / 8), 2.025, atol=1e-12)
 
 
+@pytest.mark.long
 def test_allocation_has_the_closed_form_of_lagrange():
     """Costs B / T^k under an RSS or worst-case requirement (Chase)."""
     names, slopes = ["a", "b", "c"], np.array([1.0, -2.0, 0.5])
@@ -281,6 +285,7 @@ def test_allocation_has_the_closed_form_of_lagrange():
     np.testing.assert_allclose(none.met["rss of y"], np.linalg.norm(slopes), rtol=1e-12)
 
 
+@pytest.mark.long
 def test_allocation_for_a_yield_is_kept_by_sampling():
     """The clutch: hub and ring as cheap as 99.9 % good ones allow, the roller as it is."""
     study = clutch_study()
@@ -299,6 +304,7 @@ def test_allocation_for_a_yield_is_kept_by_sampling():
     assert found.tolerances["a"] < wide
 
 
+@pytest.mark.long
 def test_report_tells_all_in_tables_files_and_pictures(tmp_path):
     study = clutch_study()
     report = mbs.tolerance(study, samples=4096, chunk=1024)
@@ -377,6 +383,7 @@ def test_worst_case_on_a_ridge():
     np.testing.assert_allclose(mbs.worst_case(ridge).upper, 0.1, atol=1e-6)
 
 
+@pytest.mark.long
 def test_allocation_finds_the_same_from_any_start():
     costs = {"a": mbs.Cost(0.0, 1.0), "b": mbs.Cost(0.0, 4.0)}
     total = []

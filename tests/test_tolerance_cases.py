@@ -55,6 +55,7 @@ def test_clutch_second_order(clutch):
     np.testing.assert_allclose(found, listed, rtol=3e-5)
 
 
+@pytest.mark.long
 def test_clutch_worst_case_and_reliability(clutch):
     expected = case("tol_clutch_chase")["confirmed"]
     worst = mbs.worst_case(clutch)
@@ -74,6 +75,7 @@ def test_clutch_worst_case_and_reliability(clutch):
     assert abs(1e6 * rare.reject.probability - both) < 3e6 * rare.reject.error
 
 
+@pytest.mark.long
 def test_clutch_beside_openturns(clutch):
     """The contact joints of the clutch against the formula of its angle, by FORM and SORM."""
     x = ot.RandomVector(
@@ -93,7 +95,7 @@ def test_clutch_beside_openturns(clutch):
         np.testing.assert_allclose(mine.hohenbichler, result.getEventProbabilityHohenbichler(), rtol=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_clutch_a_million_samples(clutch):
     expected = case("tol_clutch_chase")["confirmed"]
     sample = mbs.monte_carlo(clutch, 1_000_000, chunk=16384)
@@ -164,6 +166,7 @@ def eccentric_follower(p: dict) -> mbs.Mechanism:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["tol_crank_slider", "tol_cam_eccentric_roller"])
 def test_bands_along_the_stroke(name):
     """The listed slopes are differences, good to 1e-8; those of the closed forms are met to rounding."""

@@ -147,6 +147,7 @@ def agrees(page, j: int, at: int, changed: mbs.Study, *, first: bool = True) -> 
 # ---- what is told first
 
 
+@pytest.mark.long
 def test_the_summary_comes_first(report):
     text = str(report)
     assert text.startswith("summary\n") and text.index("ranking") < text.index("contributors of area")
@@ -316,6 +317,7 @@ def test_targets_are_a_cpk_or_a_yield():
 # ---- what is in the page
 
 
+@pytest.mark.long
 def test_names_do_no_harm(pages):
     text = pages["plain"].read_text()
     assert text.count("<script") == text.count("</script") == 2 and "<b onclick" not in text

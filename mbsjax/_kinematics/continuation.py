@@ -25,7 +25,8 @@ from .system import Rotations
 
 _CONVERGED = 20  # times the root of the machine's precision: the next correction would be of the size of its square
 _LEFT = 1e4  # times that precision: a correction that leaves more of the residual does not close the loops
-_FIRST = 0.3  # a step is trusted if its first correction is within this part of what was predicted
+_FIRST = 0.3  # a step is trusted if its first correction is within this part of what was predicted, or of a radian
+_BEND = 0.5  # in radians, or sizes: no step bends further from a straight line, nor is foretold to
 _CONTRACTION = 0.25  # and every further one within this part of the one before
 _CORRECTIONS = 6
 _CROSSING = 1e-5  # of the time covered: a change of sign of the Jacobian in a longer step may be a turn not seen
@@ -122,12 +123,19 @@ def _ahead(run: Run, s: State, h: Array) -> tuple[Problem, Array]:
 
 def _predicted(run: Run, s: State, h: Array) -> State:
     """A step by h, predicted by the cubic through the last two positions and velocities; straight on where the last
-    step was so short that nothing but rounding errors would be drawn out."""
+    step was so short that nothing but rounding errors would be drawn out, or the cubic leads far astray, as it does
+    beside a dead center."""
     c = (s.v + s.v_back - 2 * s.moved / s.back) / s.back**2
     b = (s.v - s.v_back) / (2 * s.back) + 1.5 * c * s.back
-    d = jnp.where(h > 1e3 * s.back, s.v, s.v + (b + c * h) * h) * h
+    bend = (b + c * h) * h**2
+    d = s.v * h + jnp.where((h > 1e3 * s.back) | ~(_largest(run, bend) < _BEND), 0.0, bend)
     y = run.problem.place(run.problem.system.retract(s.q, d), _ahead(run, s, h)[1])
     return s._replace(h=h, d=d, y=y, last=jnp.full_like(h, jnp.inf), k=jnp.zeros_like(s.k))
+
+
+def _largest(run: Run, d: Array) -> Array:
+    """The largest of displacements, in radians or sizes."""
+    return jnp.max(jnp.abs(d * run.per_size), 0, initial=0.0)
 
 
 def _going(run: Run, s: State, t_next: Array) -> Array:
@@ -141,12 +149,14 @@ def _corrected(run: Run, s: State, t_next: Array, t_after: Array) -> State:
     eps = jnp.finfo(s.q.dtype).eps
     d, v, J, left = _newton(now, s.y, s.rotations, t)
     y = run.problem.system.retract(s.y, d)
-    size, reach = (jnp.max(jnp.abs(x * run.per_size), 0, initial=0.0) for x in (d, s.d))
-    limit = jnp.where(s.k == 0, _FIRST * reach + 100 * run.converged, _CONTRACTION * s.last)
+    size, reach = _largest(run, d), _largest(run, s.d)
+    limit = jnp.where(s.k == 0, _FIRST * jnp.minimum(reach, 1.0) + 100 * run.converged, _CONTRACTION * s.last)
     before, after = _determinants(s.J, J)
     crossed = (before * after < 0) & ~s.fresh
     closes = (size <= run.converged) & (left <= _LEFT * eps)
-    done = closes & active & ~(crossed & (s.h > _CROSSING * run.span))
+    # a position some turns away closes the loops too, but the velocities do not lead there
+    strays = ~s.fresh & ~(_largest(run, s.d + d - s.h * (s.v + v) / 2) < _BEND)
+    done = closes & active & ~strays & ~(crossed & (s.h > _CROSSING * run.span))
     going_well = (size <= limit) & ~closes & (s.k < _CORRECTIONS)  # not where size is NaN
     failed = ~going_well & ~done & active
     watch, early = s.watch, jnp.zeros_like(s.h)

@@ -55,8 +55,10 @@ def save(picture: Any, path: Any, *, width: Any = None, font: str | None = None,
         try:
             for text in texts if font is not None else ():
                 text.set_math_fontfamily("stix")
+            _begin_anew(figure)
             if inches is not None:
                 _widen(figure, inches)
+                _begin_anew(figure)
             tight = {} if inches is not None else {"bbox_inches": "tight", "pad_inches": _PAD}
             figure.savefig(path, dpi=dpi, metadata=_UNDATED.get(path.suffix, {}), **tight)
         finally:
@@ -82,6 +84,15 @@ def _inches(width: Any) -> float | None:
     if isinstance(found, str) or (found is not None and not 0 < found < np.inf):
         raise ValueError(f"`width` must be in inches, or one of {', '.join(WIDTHS)}, got {width!r}")
     return None if found is None else float(found)
+
+
+def _begin_anew(figure: Any) -> None:
+    """Puts axes where they were before any layout: rounding errors of the next one depend on the last one."""
+    for axes in figure.axes:
+        place, laid_out = axes.get_subplotspec(), axes.get_in_layout()
+        if place is not None and figure.get_layout_engine() is not None:
+            axes.set_position(place.get_position(figure))
+            axes.set_in_layout(laid_out)
 
 
 def _widen(figure: Any, width: float) -> None:

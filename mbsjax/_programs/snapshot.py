@@ -81,10 +81,11 @@ def snapshot(
 
     !!! Example
 
-        >>> cfg = types.SimpleNamespace(speed=2.0)
-        >>> before = snapshot(lambda t: cfg.speed * t)
-        >>> cfg.speed = 3.0
-        >>> after = snapshot(lambda t: cfg.speed * t)
+        >>> theirs = {"cfg": types.SimpleNamespace(speed=2.0)}  # the names of a user's module
+        >>> f = eval("lambda t: cfg.speed * t", theirs)
+        >>> before = snapshot(f)
+        >>> theirs["cfg"].speed = 3.0
+        >>> after = snapshot(f)
         >>> before.copy(1.0), after.copy(1.0), before.digest == after.digest
         (2.0, 3.0, False)
     """

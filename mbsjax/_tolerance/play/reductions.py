@@ -62,7 +62,7 @@ def _run(program: ClosedJaxpr, numbers: list, which: Array) -> list:
         if name in _CALLS and _reduces(e.params[_CALLS[name]].jaxpr):
             found = _run(e.params[_CALLS[name]], given, which)
         elif name in _SIGNS and jnp.issubdtype(given[0].dtype, jnp.floating):
-            found = [_SIGNS[name] * _largest(_SIGNS[name] * given[0], which, tuple(e.params["axes"]))]
+            found = [_SIGNS[name] * _largest(_SIGNS[name] * given[0], which, tuple(map(int, e.params["axes"])))]
         else:
             found = _alone(body, e)(*given)
         values |= dict(zip(e.outvars, found))
