@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mbsjax as mbs
+from mbsjax._dynamics.impact import Collision, Tangents, impact
 
 
 G, HALF, TIP = 9.81, 0.5, 0.05
@@ -176,3 +177,52 @@ def test_painleves_rod_is_stopped_by_a_tangential_impact():
     x, y = -HALF * np.cos(lean), -HALF * np.sin(lean) - 1e-6
     w, vx, vy = np.asarray(sol.events.v_after[0])
     assert abs(vy + w * x) < 1e-9 and abs(vx - w * y) < 1e-9
+
+
+@pytest.mark.parametrize("c", [2, 4])
+def test_impacts_of_several_contacts_keep_to_coulombs_law(c):
+    """Discs and other bodies that touch in places all round them, some sliding a million times as fast as they
+    approach: nothing pulls, nothing goes on closing, pairs hold within their cones, or slide with friction against."""
+    lanes = 512
+    rng = np.random.default_rng(c)
+    shape = (lanes, c)
+    angle, turned = rng.uniform(0, 2 * np.pi, shape), rng.uniform(0, 2 * np.pi, shape)
+    disc = rng.random((lanes, 1)) < 0.5
+    reach = np.where(disc, 0.3, rng.uniform(0.1, 0.5, shape))
+    r = reach[..., None] * np.stack([np.cos(angle), np.sin(angle)], -1)
+    along = np.where(disc, angle + np.pi, turned)
+    n = np.stack([np.cos(along), np.sin(along)], -1)
+    t = np.stack([n[..., 1], -n[..., 0]], -1)
+    wrench = lambda d: np.concatenate([(r[..., 0] * d[..., 1] - r[..., 1] * d[..., 0])[..., None], d], -1)
+    N, T = wrench(n), wrench(t)
+    m = rng.uniform(0.5, 3.0, lanes)
+    inverse = np.stack([1 / (m * rng.uniform(0.02, 0.09, lanes)), 1 / m, 1 / m], -1)[:, None]
+    v = rng.normal(size=(lanes, 3)) * np.stack(
+        [rng.choice([0.0, 1.0, 30.0], lanes), *[rng.choice([1e-5, 1.0], lanes)] * 2], 1
+    )
+    mu = rng.uniform(0.05, 1.0, shape)
+    by = lambda A, B: np.einsum("lik,ljk->lij", A * inverse, B)
+    rates, slides = (np.einsum("lik,lk->li", A, v) for A in (N, T))
+    response = lambda A: np.swapaxes(A * inverse, 1, 2)
+    tangents = Tangents(slides, response(T), by(N, T), by(T, T), mu)
+
+    @jax.jit
+    @jax.vmap
+    def met(met):
+        none, all_ = jnp.zeros(c), jnp.ones(c, bool)
+        return impact(met, none, all_, ~all_, jnp.zeros(()), False)
+
+    hit = met(jax.tree_util.tree_map(jnp.asarray, Collision(None, rates, response(N), by(N, N), tangents)))
+    pressed, rubbed = (np.asarray(x) for x in hit.impulse)
+    opens = rates + np.einsum("lij,lj->li", by(N, N), pressed) + np.einsum("lij,lj->li", by(N, T), rubbed)
+    slips = slides + np.einsum("lji,lj->li", by(N, T), pressed) + np.einsum("lij,lj->li", by(T, T), rubbed)
+    worst = lambda x, size: np.max(x / (1e-300 + np.max(np.abs(size), 1, keepdims=True)))
+    assert worst(-pressed, pressed) < 1e-7 and worst(-opens, rates) < 1e-6
+    assert worst(np.abs(pressed * opens), pressed * rates) < 1e-6
+    assert worst(np.abs(rubbed) - mu * pressed, pressed) < 1e-6
+    # what is within its cone does not slide, and friction is never the way that it slides; one alone goes Routh's path
+    several = np.sum(np.asarray(hit.struck), 1, keepdims=True) > 1
+    assert 0.2 < several.mean() < 1
+    inside = several & (np.abs(rubbed) < mu * pressed - 1e-5 * pressed.max(1, keepdims=True))
+    assert worst(np.abs(np.where(inside, slips, 0.0)), slides) < 1e-6
+    assert worst(np.where(several, rubbed * slips, 0.0), pressed.max(1, keepdims=True) * slides) < 1e-6

@@ -190,34 +190,100 @@ def complementary(G: Float[Array, "c c"], b: Float[Array, " c"], taking_part: Bo
     return chosen
 
 
-def _frictional(met: Collision, b: Array, taking_part: Array) -> tuple[Bool[Array, " c"], Float[Array, " c"]]:
+def _frictional(met: Collision, b: Array, taking_part: Array) -> tuple[Array, Array, Array]:
     """Which contacts make an impulse, as in `complementary`, and which way they slide then: pairs hold where that takes
-    no more than friction can do, and slide on where friction is against it."""
+    no more than friction can do, and slide on where friction is against it; and whether there is such. By Lemke's
+    pivoting: of the normal impulse and the gap's rate one is zero; of friction along the way that the pair slides and
+    the speed that way, of friction against it and the speed the other way, and of what friction could do more and the
+    speed as well. It begins with all pairs sliding as they do before."""
     t, c = met.tangents, len(b)
     assert t is not None
-    small = ROUNDING() * (jnp.max(jnp.abs(b), initial=0.0) + jnp.max(jnp.abs(t.rates), initial=0.0) + TINY())
+    eye = np.eye(c)
+    part, rubs = taking_part.astype(b.dtype), (taking_part & (t.mu > 0)).astype(b.dtype)
+    way, mu = jnp.where(t.rates < 0, -1.0, 1.0), t.mu * rubs
+    own = [jnp.where(x > 0, x, 1.0)[:, None] for x in (jnp.sum(A * eye, 1) for A in (met.G, t.G))]
+    G, G_n = met.G / own[0] * part * part[:, None], t.G_n / own[0] * way * rubs * part[:, None]
+    G_t = t.G / own[1] * way * way[:, None] * rubs * rubs[:, None]
+    slows = t.G_n.T / own[1] * way[:, None] * part * rubs[:, None] - G_t * mu  # of the speed, by normal impulses
+    none, speed = 0 * G, jnp.abs(t.rates / own[1][:, 0]) * rubs
+    M = [
+        [G - G_n * mu, 2 * G_n, none, G_n],
+        [2 * slows, 4 * G_t, none + eye, 2 * G_t],
+        [mu * eye, none - eye, none, none - eye],
+        [slows, 2 * G_t, none + eye, G_t],
+    ]
+    q = jnp.concatenate([jnp.where(taking_part, b / own[0][:, 0], 1.0), 2 * speed, 0 * speed, speed])
+    small = ROUNDING() * (jnp.max(jnp.abs(q)) + TINY()) * np.modf(0.618 * np.arange(1, 4 * c + 1))[0]
+    z = lemke(jnp.concatenate([jnp.concatenate(row, 1) for row in M]), q + small)
+    normal, onward, other, left = z.reshape(4, c)
+    struck, turned = normal > 0, other != 0
+    slid = jnp.where((left != 0) | ((onward != 0) & ~turned), 0.0, jnp.where(turned, -way, way))
+    # what others stop needs no friction: where more hold than are needed, it has none
+    pi, little = _together(met, b, struck, slid), 1e6 * ROUNDING()
+    beyond = jnp.abs(pi.along) > t.mu * pi.normal + little * jnp.max(jnp.abs(pi.normal))
+    idle = (left != 0) & turned & (onward == 0) & jnp.any(struck & (rubs > 0) & beyond)
+    opens = ~taking_part | (b + opening(met, pi) >= -little * jnp.max(jnp.abs(b)))
+    return struck, jnp.where(idle, TINY(), slid), jnp.all(opens) & ~jnp.any(jnp.isnan(z))
 
-    def wrong(struck: Array, slid: Array) -> tuple[Array, Array, Array]:
-        pi = _together(met, b, struck, slid)
-        size = ROUNDING() * (jnp.max(jnp.abs(pi.normal)) + jnp.max(jnp.abs(pi.along)))
-        gap = b + _times(met.G, pi.normal) + _times(t.G_n, pi.along)
-        w = t.rates + _times(t.G_n.T, pi.normal) + _times(t.G, pi.along)
-        changes = taking_part & jnp.where(struck, pi.normal < -size, gap < -small)
-        beyond = jnp.abs(pi.along) > t.mu * pi.normal + size
-        turns = struck & (t.mu > 0) & jnp.where(slid == 0, beyond, slid * w < -small)
-        return changes, turns & ~changes, jnp.where(slid == 0, -jnp.sign(pi.along), 0.0)
 
-    def exchange(state):
-        struck, slid, (changes, turns, to), i = state
-        first = jnp.arange(c) == jnp.argmax(changes | turns)
-        mine = (i < c + 1) | first
-        struck, slid = struck ^ (changes & mine), jnp.where(turns & mine, to, slid)
-        return struck, slid, wrong(struck, slid), i + 1
+def lemke(M: Float[Array, "n n"], q: Float[Array, " n"]) -> Float[Array, " n"]:
+    """z >= 0 with w = M z + q >= 0 and z w = 0: complementary pivoting (Lemke 1965), which finds it for the M of
+    contacts with friction. NaN where it does not."""
+    n = len(q)
+    numbers, columns = np.arange(n), np.arange(2 * n + 2)
+    table = jnp.concatenate([np.eye(n) + 0 * M, -M, -jnp.ones((n, 1)), q[:, None]], 1)  # of w, z, a cover, and values
 
-    begin = complementary(met.G, b, taking_part)
-    go_on = lambda state: jnp.any(state[2][0] | state[2][1]) & (state[3] < 8 * c + 8)
-    struck, slid, *_ = jax.lax.while_loop(go_on, exchange, (begin, jnp.zeros(c), wrong(begin, jnp.zeros(c)), 0))
-    return struck, slid
+    def exchanged(table: Array, basis: Array, row: Array, enters: Array) -> tuple[Array, Array]:
+        mine = numbers == row
+        line = jnp.sum(jnp.where(mine[:, None], table, 0.0), 0)
+        column = _column(table, enters)
+        line = line / jnp.sum(jnp.where(columns == enters, line, 0.0))
+        table = jnp.where(mine[:, None], line, table - column[:, None] * line)
+        return table, jnp.where(mine, enters, basis)
+
+    def _column(table: Array, k: Array) -> Array:
+        return jnp.sum(jnp.where(columns == k, table, 0.0), 1)
+
+    def pivot(state):
+        table, basis, enters, i, _ = state
+        column = _column(table, enters)
+        able = column > ROUNDING() / 10
+        ratio = jnp.where(able, table[:, -1] / jnp.where(able, column, 1.0), jnp.inf)
+        least = jnp.min(ratio)
+        # of those that are as near as rounding can tell, the cover goes first
+        ratio = jnp.where((basis == 2 * n) & (ratio <= least + 1e-13), -1.0, ratio)
+        row = jnp.argmin(ratio)
+        leaves = jnp.sum(jnp.where(numbers == row, basis, 0))
+        found = jnp.any(able)
+        new, now = exchanged(table, basis, row, enters)
+        return new, now, jnp.where(leaves < n, leaves + n, leaves - n), i + 1, found & (leaves != 2 * n)
+
+    basis, row = jnp.asarray(numbers), jnp.argmin(q)
+    start = exchanged(table, basis, row, jnp.asarray(2 * n))
+    needed = jnp.min(q) < 0
+    table, basis, *_ = jax.lax.while_loop(
+        lambda s: s[4] & (s[3] < 8 * n), pivot, (*start, n + row, jnp.zeros((), int), needed)
+    )
+    fine = ~jnp.any(basis == 2 * n)
+    z = jnp.sum(jnp.where(basis[:, None] == n + numbers, table[:, -1:], 0.0), 0)
+    return jnp.where(needed, jnp.where(fine, z, jnp.nan), 0.0)
+
+
+def keeping(met: Collision, pi: Impulses, kept: Bool[Array, " c"], slid: Float[Array, " k"]) -> Impulses:
+    """The impulses that take back what `pi` makes of the rates of gaps that are `kept` closed, though they would open
+    so slowly that it counts as rest. They pull, and friction goes with them: in the hop that is not resolved a contact
+    neither presses nor rubs, and by the time it has ended, bodies have moved as much as if it had been pulled back."""
+    rates, t = met.rates + opening(met, pi), met.tangents
+    if t is None:
+        return Impulses(_chosen(met.G, rates, kept), pi.along)
+    sliding = t.rates + _times(t.G_n.T, pi.normal) + _times(t.G, pi.along)
+    return _together(met._replace(tangents=t._replace(rates=sliding)), rates, kept, slid)
+
+
+def opening(met: Collision, pi: Impulses) -> Float[Array, " c"]:
+    """The rates of the gaps that impulses make."""
+    rates = _times(met.G, pi.normal)
+    return rates if met.tangents is None else rates + _times(met.tangents.G_n, pi.along)
 
 
 def struck_velocity(plant: Plant, met: Collision, v: Array, pi: Impulses) -> Array:
@@ -254,7 +320,10 @@ def impact(
     def weighed(state: tuple[Impact, Array, Array]) -> tuple[Impact, Array, Array]:
         (_, elastic, *_), _, k = state
         b = met.rates * (1 + jnp.where(elastic, restitution, 0.0))
-        struck, slid = (complementary(met.G, b, taking_part), none) if t is None else _frictional(met, b, taking_part)
+        if t is None:
+            struck, slid, solved = complementary(met.G, b, taking_part), none, True
+        else:
+            struck, slid, solved = _frictional(met, b, taking_part)
         pi = impulses(met, restitution, struck, elastic, slid, poisson)
         work, gain = jnp.sum(pi.normal * met.rates), _times(met.G, pi.normal)
         after = met.rates + gain
@@ -264,8 +333,9 @@ def impact(
             work, after = work + jnp.sum(pi.along * t.rates), after + across
             lost = lost + jnp.sum(pi.normal * across) + jnp.sum(pi.along * _times(t.G, pi.along)) / 2
         rests = elastic & ~(after >= rest_speed) & (k == 0)
-        gains = elastic & (work + lost > ROUNDING() * jnp.abs(work))
+        gains = elastic & ((work + lost > ROUNDING() * jnp.abs(work)) | ~jnp.asarray(solved))
         still = jnp.where(jnp.any(rests), rests, gains)
+        pi = pi._replace(normal=jnp.where(solved, pi.normal, jnp.nan))
         return Impact(struck, elastic & ~still, slid, pi, after), jnp.any(still), k + 1
 
     begin = Impact(no, bouncing, none, Impulses(zero, none), zero), jnp.ones((), bool), jnp.zeros((), int)
