@@ -18,7 +18,7 @@ from .loop_state import Options
 from .mode import Mode
 from .plant import Plant
 from .record import RecordedStep, Recording, Speeds, speeds_of
-from .reset import bouncing_time
+from .reset import bouncing_time, with_hops
 
 
 def advance(plant: Plant, t: Array, q: Array, p: Array, mode: Mode, t1: Array, options: Options) -> Instant:
@@ -209,10 +209,10 @@ def _reset_again(plant: Plant, now: Instant, t: Array, t_event: Array, q: Array,
     pi = impulses(met, plant.restitution, row.struck, row.elastic, row.slid, plant.poisson)
     soft = after.active & ~mode.active & ~jnp.asarray(plant.rigid)
     k = jnp.clip(row.contact, 0, len(plant.laws) - 1)
-    e, pull = plant.restitution[k], now.gap_rates_dot[k] + row.jerk * (t_event - t)
-    left = bouncing_time(-e * met.rates[k], pull, row.jerk, e, jnp.inf)
+    total, ratio = with_hops(plant, met, pi, after, row.struck, row.slid, k)
+    left = bouncing_time(-met.rates[k], now.gap_rates_dot[k] + row.jerk * (t_event - t), row.jerk, ratio, jnp.inf)
     # onto the contacts that have closed
-    p2, held = plant.momentum(frame, struck_velocity(plant, met, v, pi)), met.frame
+    p2, held = plant.momentum(frame, struck_velocity(plant, met, v, total)), met.frame
     v2 = plant.velocity(held, after, plant.solver(held, after), p2, t_event)
     return (
         q,

@@ -13,7 +13,17 @@ from .._numerics.groups import lanewise
 from .._programs.precision import Threshold
 from .._programs.trees import tree_where
 from .friction import decided
-from .impact import Collision, Impact, Impulses, RestRule, collision, impact, impulses, struck_velocity
+from .impact import (
+    Collision,
+    Impact,
+    Impulses,
+    RestRule,
+    collision,
+    impact,
+    impulses,
+    keeping,
+    struck_velocity,
+)
 from .instant import Frame, Instant
 from .mode import Mode
 from .plant import Plant
@@ -40,7 +50,7 @@ class Reset(NamedTuple):
     rates: Float[Array, " c"]  # of the gaps, before it
     touched: Bool[Array, " c"]  # contacts that it changes, or that make an impulse
     approach: Float[Array, ""]  # how fast the gap closed,
-    rebound: Float[Array, ""]  # and the speed at which restitution would have bodies part that stay together
+    ratio: Float[Array, ""]  # and in which ratio bodies that stay together would part, from bounce to bounce
 
 
 def reset(
@@ -91,10 +101,11 @@ def reset(
     struck = hit.struck & meets
     impulse = Impulses(*(jnp.where(meets, x, 0.0) for x in hit.impulse))
     touched = (mine & ~other) | struck | (after.active != mode.active)
-    rebound = jnp.where(closed[k] & ~shifts, plant.restitution[k] * approach, 0.0)
-    contact, v = jnp.where(other, c + joints + switch, k), struck_velocity(plant, met, v, impulse)
-    elastic = hit.elastic & struck
-    return Reset(after, v, kind, contact, struck, elastic, hit.slid, impulse, met.rates, touched, approach, rebound)
+    contact, elastic, slid = jnp.where(other, c + joints + switch, k), hit.elastic & struck, _slid(plant, mode, hit)
+    total, ratio = with_hops(plant, met, impulse, after, struck, slid, k)
+    ratio = jnp.where(kind == number("closed"), ratio, 0.0)
+    v = struck_velocity(plant, met, v, total)
+    return Reset(after, v, kind, contact, struck, elastic, slid, impulse, met.rates, touched, approach, ratio)
 
 
 def _hit(
@@ -122,6 +133,29 @@ def _hit(
     closed = hits & ~hit.elastic & (hit.rates <= still)
     kept = mode.active & (~part | (hit.rates <= still)) & ~(mine & shifts)
     return hit, jnp.where(rigid, closed | kept, mode.active), closed
+
+
+def _slid(plant: Plant, mode: Mode, hit: Impact) -> Array:
+    """Which way each contact slides: as the impact has it, or, where that does not strike it, as before."""
+    if not plant.tangents:
+        return hit.slid
+    assert plant.friction is not None
+    mine = np.array(plant.friction.contacts)
+    return jnp.where(hit.struck, hit.slid, jnp.zeros_like(hit.slid).at[mine].set(mode.slide[: len(mine)]))
+
+
+def with_hops(
+    plant: Plant, met: Collision, pi: Impulses, after: Mode, struck: Array, slid: Array, k: Array
+) -> tuple[Impulses, Array]:
+    """The impulses of an impact of contact k, with what keeps contacts closed that it opens too slowly to be seen; and
+    the ratio in which k bounces while it goes on like this."""
+    e = plant.restitution[k]
+    if len(plant.laws) == 1:
+        return pi, e
+    kept = keeping(met, pi, after.active & jnp.asarray(plant.rigid) & jnp.any(struck), slid)
+    total = Impulses(*(x + y for x, y in zip(pi, kept)))
+    pushed = total.normal[k] > 0
+    return total, jnp.where(pushed, (1 + e) * pi.normal[k] / jnp.where(pushed, total.normal[k], 1.0) - 1, e)
 
 
 def _changed(
@@ -190,12 +224,10 @@ def reset_lanes(
             made = _tangential(plant, now, mode, made, guard, tangential)
         made = _with_friction(plant, now, t, mode, made, guard, event)
     if c:
-        last, last_acceleration, restitution = (
-            jnp.sum(jnp.where(mine, x, 0.0), 0) for x in (bounces.last, bounces.acceleration, plant.restitution)
-        )
+        last, last_acceleration = (jnp.sum(jnp.where(mine, x, 0.0), 0) for x in (bounces.last, bounces.acceleration))
         flew = jnp.isfinite(last) & (t > last)
         jerk = jnp.where(flew, (acceleration - last_acceleration) / jnp.where(flew, t - last, 1.0), 0.0)
-        settle = bouncing_time(made.rebound, acceleration, jerk, restitution, _SERIES * span)
+        settle = bouncing_time(made.approach, acceleration, jerk, made.ratio, _SERIES * span)
     bounces = Bounces(
         jnp.where(event, jnp.maximum(bounces.fastest, made.approach), bounces.fastest),
         jnp.where(mine, t, bounces.last) if c else bounces.last,
@@ -278,14 +310,14 @@ def decide_friction(
     return decide(plant.friction, now.sliding, plant.closed(mode) & asked, now.scale, stands, at_limit)
 
 
-def bouncing_time(speed: Array, acceleration: Array, jerk: Array, restitution: Array, longest: Any) -> Array:
-    """How long the bouncing lasts that begins with this speed away from a surface, under an acceleration towards it
-    that changes evenly: infinitely many flights (Zeno's behavior of hybrid systems), the first of 2 v/A, each
-    `restitution` times as long as the last. Right to second order in the speed; zero where the acceleration is not
-    steady enough for such a series, or it would be longer than `longest`."""
-    pull = -acceleration
-    falls = (pull > 0) & (speed > 0) & (restitution < 1)
+def bouncing_time(approach: Array, acceleration: Array, jerk: Array, ratio: Array, longest: Any) -> Array:
+    """How long the bouncing lasts that begins with this speed towards a surface, under an acceleration towards it that
+    changes evenly: infinitely many flights (Zeno's behavior of hybrid systems), the first of 2 v/A, each `ratio` times
+    as long as the last. Right to second order in the speed; zero where the acceleration is not steady enough for such a
+    series, or it would be longer than `longest`."""
+    pull, speed = -acceleration, ratio * approach
+    falls = (pull > 0) & (speed > 0) & (ratio < 1)
     safe = jnp.where(falls, pull, 1.0)
-    sum_ = 2 * speed / (safe * jnp.where(falls, 1 - restitution, 1.0))
+    sum_ = 2 * speed / (safe * jnp.where(falls, 1 - ratio, 1.0))
     change = jerk * sum_ / (3 * safe)
     return jnp.where(falls & (jnp.abs(change) < 0.25) & (sum_ < longest), sum_ * (1 + change), 0.0)
