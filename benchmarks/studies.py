@@ -43,13 +43,14 @@ def allocated(number: int) -> dict[str, Any]:
     asked = float(rng.choice([0.99, 0.9973, 0.999, 0.9999]))
     slopes, bend = rng.normal(size=(3, 4)), rng.uniform(0, 0.3, 4) * (rng.random() < 0.5)
     apart = np.array([0.0, *rng.uniform(0, 0.3, 2)])  # how far each sum is below the largest, at the mean
-    nominal = {"x": np.zeros(4), "slopes": slopes, "bend": bend, "apart": apart}
+    names = [f"x.{k}" for k in range(4)]
+    nominal = {"x": [0.0] * 4, "slopes": slopes, "bend": bend, "apart": apart}
     made = {"normal": mbs.Normal, "uniform": mbs.Uniform, "triangular": mbs.Triangular}
-    tolerances = {"x": [made[kind](0.3) for kind in KINDS]}
+    tolerances = {name: made[kind](0.3) for name, kind in zip(names, KINDS)}
     study = mbs.Study(_largest, nominal, tolerances, {"y": _same}, limits={"y": (None, 1.0)})
-    costs = {f"x[{k}]": mbs.Cost(0.0, float(c)) for k, c in enumerate(10 ** rng.uniform(-0.5, 0.5, 4))}
+    costs = {name: mbs.Cost(0.0, float(c)) for name, c in zip(names, 10 ** rng.uniform(-0.5, 0.5, 4))}
     found = mbs.allocate(mbs.first_order(study), costs, good={"y": asked})
-    T, inside = [found.tolerances[f"x[{k}]"] for k in range(4)], 0
+    T, inside = [float(found.tolerances[name]) for name in names], 0
     for k in range(DRAWN // 500_000):
         x = _drawn(np.random.default_rng([22, number, k]), T, 500_000)
         inside += np.count_nonzero(np.max(x @ slopes.T - apart, 1) + (x * x) @ bend <= 1.0)
@@ -61,7 +62,7 @@ def allocated(number: int) -> dict[str, Any]:
 def _largest(p: Any) -> Any:
     import jax.numpy as jnp
 
-    x = p["x"]
+    x = jnp.stack(p["x"])
     return jnp.max(p["slopes"] @ x - p["apart"]) + p["bend"] @ (x * x)
 
 
