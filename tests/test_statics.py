@@ -202,6 +202,30 @@ def test_a_door_closer_that_is_held_pushes_as_virtual_work_says():
     np.testing.assert_allclose(slopes, jax.vmap(jax.grad(exact))(doors), rtol=1e-8)
 
 
+def test_a_guide_of_the_plane_in_a_mechanism_in_space_carries_what_hangs_on_it():
+    """Its frames are given in the plane; the axis of its slide is the third one of its frame k+ in space."""
+    mass, ball, angle = 2.0, 1.0, 0.5
+    mech = mbs.Mechanism(
+        [
+            mbs.Body("block", mass=mass, center=(0.3, 0.2, 0.1), inertia=0.1 * np.eye(3)),
+            mbs.Body("ball", mass=ball, inertia=np.eye(3)),
+        ],
+        [
+            mbs.Prismatic("A", "ground", "block", mbs.at(0.1, 0.2, angle)),
+            mbs.Spherical("S", "block", "ball", np.eye(4), np.eye(4)),
+        ],
+        gravity=(0.0, -G, 0.0),
+    )
+    rest = mbs.equilibrium(mech, fixed={"A": 0.4})
+    carried, weight = rest.reaction("A"), (mass + ball) * G
+    c, s = np.cos(angle), np.sin(angle)
+    np.testing.assert_allclose(carried.force_ground, [0.0, weight, 0.0], atol=1e-12)
+    np.testing.assert_allclose(carried.force, [c * weight, 0.0, s * weight], atol=1e-12)
+    np.testing.assert_allclose(carried.across, c * weight, rtol=1e-12)
+    lever = [0.3 * c - 0.2 * s, 0.3 * s + 0.2 * c, 0.1]
+    np.testing.assert_allclose(carried.torque_ground, -np.cross(lever, [0.0, -mass * G, 0.0]), atol=1e-12)
+
+
 @pytest.mark.long
 def test_steady_states_of_driven_mechanisms():
     """A bead on a spring along an arm that turns, k (r - l) = m w^2 r; and the ball of a governor, whose arm hangs by

@@ -104,6 +104,10 @@ class _ReleasedSpatial(AbstractPair):
         n = len(self.pair.rest)
         return (*self.pair.slots, *range(n, n + 6))
 
+    @property
+    def lift(self) -> np.ndarray:
+        return self.pair.lift
+
     def phi(self, q: Float[Array, " nq"]) -> Float[Array, "4 4"]:
         turn = frames.quaternion_matrix(frames.quaternion_exp(q[-6:-3]))
         return frames.compose(self.pair.phi(q[:-6]), frames.pose(turn, q[-3:]))

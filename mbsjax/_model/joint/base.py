@@ -19,6 +19,9 @@ from ..play import Play
 Pose = PlanarFrame | Matrix4
 
 
+KEEP = np.eye(4)
+
+
 class AbstractPair(AbstractModule):
     """A kinematic pair: the motion that a joint allows between its frames k- and k+.
 
@@ -51,6 +54,11 @@ class AbstractPair(AbstractModule):
     @abc.abstractmethod
     def slots(self) -> tuple[int | None, ...]:
         """Where each freedom stands in the stored numbers; None if it does not."""
+
+    @property
+    def lift(self) -> np.ndarray:
+        """The turn from the frame in which a planar pair is described to its frame in space."""
+        return KEEP
 
     @abc.abstractmethod
     def phi(self, q: Float[Array, " nq"]) -> Float[Array, "4 4"]:
@@ -116,9 +124,6 @@ class AbstractPlanarPair(AbstractFlatPair):
 
     def phi(self, q: Float[Array, " nq"]) -> Float[Array, "4 4"]:
         return frames.compose(jnp.asarray(self.lift.T), self.planar(q).matrix(), jnp.asarray(self.lift))
-
-
-KEEP = np.eye(4)
 
 
 def fixed_screws(pair: AbstractPair, group: type[AbstractPose]) -> np.ndarray | None:

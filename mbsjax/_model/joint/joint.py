@@ -129,8 +129,7 @@ class Joint(AbstractModule):
         if isinstance(frame, PlanarFrame):
             if group is SE2:
                 return SE2.of(frame)
-            lift = self.pair.lift if isinstance(self.pair, AbstractPlanarPair) else jnp.eye(4)
-            return SE3.of(frames.compose(frames.embed(frame), jnp.asarray(lift)))
+            return SE3.of(frames.compose(frames.embed(frame), jnp.asarray(self.pair.lift)))
         return SE3.of(frame)
 
     def seats(self, group: type[AbstractPose]) -> tuple[AbstractPose, AbstractPose]:
@@ -149,7 +148,6 @@ class Joint(AbstractModule):
             return SE3.of(D)
         if group is SE2:
             return SE2.of(D)
-        assert isinstance(self.pair, AbstractPlanarPair)
         lift = jnp.asarray(self.pair.lift)
         return SE3.of(frames.compose(lift.T, frames.embed(D), lift))
 
