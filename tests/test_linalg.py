@@ -13,6 +13,7 @@ from mbsjax._numerics.linalg import (
     determinant,
     echelon,
     least_squares,
+    lemke,
     saddle,
     shortest,
     solve_singletons_last,
@@ -223,3 +224,13 @@ def test_summary_tells_the_structure():
     seen = []
     jax.jit(lambda length: seen.append(str(four_bar(length))) or length)(2.0)
     assert "degrees of freedom: not counted while dimensions are traced" in seen[0]
+
+
+def test_pivoting_finds_what_is_complementary_or_says_that_there_is_nothing():
+    """For definite matrices there is one solution; for a negative one, of one sign of q, there is none."""
+    A, q = random(64, 6, 6), random(64, 6, seed=1)
+    M = A @ np.swapaxes(A, 1, 2) + 0.1 * np.eye(6) + A - np.swapaxes(A, 1, 2)
+    z = np.asarray(jax.jit(jax.vmap(lemke))(M, q))
+    w = np.einsum("lij,lj->li", M, z) + q
+    assert min(z.min(), w.min()) > -1e-10 and np.abs(z * w).max() < 1e-10 and np.count_nonzero(z) > 64
+    np.testing.assert_array_equal(jax.jit(jax.vmap(lemke))(-M * np.eye(6), -np.abs(q)), 0.0)

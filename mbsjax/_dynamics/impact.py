@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from .._numerics.groups import pick
-from .._numerics.linalg import definite, general, product
+from .._numerics.linalg import definite, general, lemke, product
 from .._programs.precision import ROUNDING, TINY, Threshold
 from .instant import Frame
 from .mode import Mode
@@ -17,6 +17,7 @@ from .plant import Plant
 
 
 TOUCHING = Threshold(1e-8, 1e-5)  # of the mechanism's size: contacts nearer than this take part in an impact elsewhere
+_LITTLE = Threshold(1e-6, 1e-3)  # of the largest rate, or impulse: an impact that leaves more has not been solved
 
 
 class RestRule(NamedTuple):
@@ -193,9 +194,7 @@ def complementary(G: Float[Array, "c c"], b: Float[Array, " c"], taking_part: Bo
 def _frictional(met: Collision, b: Array, taking_part: Array) -> tuple[Array, Array, Array]:
     """Which contacts make an impulse, as in `complementary`, and which way they slide then: pairs hold where that takes
     no more than friction can do, and slide on where friction is against it; and whether there is such. By Lemke's
-    pivoting: of the normal impulse and the gap's rate one is zero; of friction along the way that the pair slides and
-    the speed that way, of friction against it and the speed the other way, and of what friction could do more and the
-    speed as well. It begins with all pairs sliding as they do before."""
+    pivoting, from all pairs sliding on the way that they do: that is where all unknowns are zero."""
     t, c = met.tangents, len(b)
     assert t is not None
     eye = np.eye(c)
@@ -206,6 +205,8 @@ def _frictional(met: Collision, b: Array, taking_part: Array) -> tuple[Array, Ar
     G_t = t.G / own[1] * way * way[:, None] * rubs * rubs[:, None]
     slows = t.G_n.T / own[1] * way[:, None] * part * rubs[:, None] - G_t * mu  # of the speed, by normal impulses
     none, speed = 0 * G, jnp.abs(t.rates / own[1][:, 0]) * rubs
+    # the normal impulse, friction along the way, the speed against it (twice), and what friction could do more;
+    # each is zero, or the rate of the gap is, the speed along the way (twice), friction against it, and the speed
     M = [
         [G - G_n * mu, 2 * G_n, none, G_n],
         [2 * slows, 4 * G_t, none + eye, 2 * G_t],
@@ -213,60 +214,17 @@ def _frictional(met: Collision, b: Array, taking_part: Array) -> tuple[Array, Ar
         [slows, 2 * G_t, none + eye, G_t],
     ]
     q = jnp.concatenate([jnp.where(taking_part, b / own[0][:, 0], 1.0), 2 * speed, 0 * speed, speed])
-    small = ROUNDING() * (jnp.max(jnp.abs(q)) + TINY()) * np.modf(0.618 * np.arange(1, 4 * c + 1))[0]
-    z = lemke(jnp.concatenate([jnp.concatenate(row, 1) for row in M]), q + small)
-    normal, onward, other, left = z.reshape(4, c)
-    struck, turned = normal > 0, other != 0
-    slid = jnp.where((left != 0) | ((onward != 0) & ~turned), 0.0, jnp.where(turned, -way, way))
+    # a little more than that, of each another bit: nothing is due at once, and what only rounding closes stays open
+    q = q + ROUNDING() * (jnp.max(jnp.abs(q)) + TINY()) * np.modf(0.618 * np.arange(1, 4 * c + 1))[0]
+    normal, along, back, spare = lemke(jnp.concatenate([jnp.concatenate(row, 1) for row in M]), q).reshape(4, c)
+    struck, turns = normal > 0, back != 0
+    slid = jnp.where((spare != 0) | ((along != 0) & ~turns), 0.0, jnp.where(turns, -way, way))
     # what others stop needs no friction: where more hold than are needed, it has none
-    pi, little = _together(met, b, struck, slid), 1e6 * ROUNDING()
-    beyond = jnp.abs(pi.along) > t.mu * pi.normal + little * jnp.max(jnp.abs(pi.normal))
-    idle = (left != 0) & turned & (onward == 0) & jnp.any(struck & (rubs > 0) & beyond)
-    opens = ~taking_part | (b + opening(met, pi) >= -little * jnp.max(jnp.abs(b)))
-    return struck, jnp.where(idle, TINY(), slid), jnp.all(opens) & ~jnp.any(jnp.isnan(z))
-
-
-def lemke(M: Float[Array, "n n"], q: Float[Array, " n"]) -> Float[Array, " n"]:
-    """z >= 0 with w = M z + q >= 0 and z w = 0: complementary pivoting (Lemke 1965), which finds it for the M of
-    contacts with friction. NaN where it does not."""
-    n = len(q)
-    numbers, columns = np.arange(n), np.arange(2 * n + 2)
-    table = jnp.concatenate([np.eye(n) + 0 * M, -M, -jnp.ones((n, 1)), q[:, None]], 1)  # of w, z, a cover, and values
-
-    def exchanged(table: Array, basis: Array, row: Array, enters: Array) -> tuple[Array, Array]:
-        mine = numbers == row
-        line = jnp.sum(jnp.where(mine[:, None], table, 0.0), 0)
-        column = _column(table, enters)
-        line = line / jnp.sum(jnp.where(columns == enters, line, 0.0))
-        table = jnp.where(mine[:, None], line, table - column[:, None] * line)
-        return table, jnp.where(mine, enters, basis)
-
-    def _column(table: Array, k: Array) -> Array:
-        return jnp.sum(jnp.where(columns == k, table, 0.0), 1)
-
-    def pivot(state):
-        table, basis, enters, i, _ = state
-        column = _column(table, enters)
-        able = column > ROUNDING() / 10
-        ratio = jnp.where(able, table[:, -1] / jnp.where(able, column, 1.0), jnp.inf)
-        least = jnp.min(ratio)
-        # of those that are as near as rounding can tell, the cover goes first
-        ratio = jnp.where((basis == 2 * n) & (ratio <= least + 1e-13), -1.0, ratio)
-        row = jnp.argmin(ratio)
-        leaves = jnp.sum(jnp.where(numbers == row, basis, 0))
-        found = jnp.any(able)
-        new, now = exchanged(table, basis, row, enters)
-        return new, now, jnp.where(leaves < n, leaves + n, leaves - n), i + 1, found & (leaves != 2 * n)
-
-    basis, row = jnp.asarray(numbers), jnp.argmin(q)
-    start = exchanged(table, basis, row, jnp.asarray(2 * n))
-    needed = jnp.min(q) < 0
-    table, basis, *_ = jax.lax.while_loop(
-        lambda s: s[4] & (s[3] < 8 * n), pivot, (*start, n + row, jnp.zeros((), int), needed)
-    )
-    fine = ~jnp.any(basis == 2 * n)
-    z = jnp.sum(jnp.where(basis[:, None] == n + numbers, table[:, -1:], 0.0), 0)
-    return jnp.where(needed, jnp.where(fine, z, jnp.nan), 0.0)
+    pi = _together(met, b, struck, slid)
+    beyond = jnp.abs(pi.along) > t.mu * pi.normal + _LITTLE() * jnp.max(jnp.abs(pi.normal))
+    idle = (spare != 0) & turns & (along == 0) & jnp.any(struck & (rubs > 0) & beyond)
+    opens = ~taking_part | (b + opening(met, pi) >= -_LITTLE() * jnp.max(jnp.abs(b)))
+    return struck, jnp.where(idle, TINY(), slid), jnp.all(opens)
 
 
 def keeping(met: Collision, pi: Impulses, kept: Bool[Array, " c"], slid: Float[Array, " k"]) -> Impulses:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .._programs.precision import ROUNDING
 from .groups import pick, wide
 from .sparse import at, eliminated, elimination, gram, substituted
 
@@ -340,6 +341,40 @@ def _root(A: Float[Array, "n n *lanes"], blind: float) -> Float[Array, "n n *lan
         return A - row[:, None] * row[None], W
 
     return jax.lax.fori_loop(0, n, step, (A, jnp.broadcast_to(wide(np.eye(n), lanes), A.shape).astype(A.dtype)))[1]
+
+
+def lemke(M: Float[Array, "n n"], q: Float[Array, " n"]) -> Float[Array, " n"]:
+    """The z >= 0 with w = M z + q >= 0 and z w = 0 that complementary pivoting finds (Lemke 1965); for the M of contacts
+    with friction, wherever there is one. Zero where it finds none, as where q >= 0. Rounding may leave an entry of z
+    that is not zero slightly negative."""
+    n = len(q)
+    numbers, columns = np.arange(n), np.arange(2 * n + 2)
+    cover = 2 * n  # an unknown that makes up for what is below zero, until all is found
+    column_of = lambda table, k: jnp.sum(jnp.where(columns == k, table, 0.0), 1)
+
+    def exchanged(table: Array, basis: Array, row: Array, enters: Array) -> tuple[Array, Array]:
+        mine = numbers == row
+        line = jnp.sum(jnp.where(mine[:, None], table, 0.0), 0)
+        line = line / jnp.where(row < 0, 1.0, jnp.sum(jnp.where(columns == enters, line, 0.0)))
+        table = jnp.where(mine[:, None], line, table - column_of(table, enters)[:, None] * line)
+        return table, jnp.where(mine, enters, basis)
+
+    def pivot(state):
+        table, basis, enters, _, i = state
+        column = column_of(table, enters)
+        able = column > ROUNDING() / 10
+        ratio = jnp.where(able, table[:, -1] / jnp.where(able, column, 1.0), jnp.inf)
+        row = jnp.where(jnp.any(able), jnp.argmin(ratio), -1)  # none: what enters can grow for ever
+        leaves = jnp.sum(jnp.where(numbers == row, basis, 0))
+        onward = (row >= 0) & (leaves != cover)
+        return *exchanged(table, basis, row, enters), jnp.where(leaves < n, leaves + n, leaves - n), onward, i + 1
+
+    table = jnp.concatenate([np.eye(n) + 0 * M, -M, -jnp.ones((n, 1)), q[:, None]], 1)  # of w, z, the cover; the values
+    row = jnp.argmin(q)
+    begin = *exchanged(table, jnp.asarray(numbers), row, jnp.asarray(cover)), row + n, jnp.min(q) < 0, 0
+    table, basis, *_ = jax.lax.while_loop(lambda state: state[3] & (state[4] < 8 * n), pivot, begin)
+    found = jnp.sum(jnp.where(basis[:, None] == n + numbers, table[:, -1:], 0.0), 0)
+    return jnp.where((jnp.min(q) < 0) & jnp.all(basis != cover), found, 0.0)
 
 
 class Echelon(NamedTuple):
