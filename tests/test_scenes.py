@@ -26,12 +26,24 @@ def scene(vertices, size, restitution, start, throw=(0.0, 0.0), **more) -> dict[
     return {name: np.array(x, float)[None] for name, x in given.items()}
 
 
+def stopped_by_bounces(fractions: np.ndarray) -> dict[str, np.ndarray]:
+    """Discs that friction stops sliding by the impulses of their bounces, but for so small a part of their speed."""
+    R, h, e, mu, k, n = 0.2, 0.1, 0.3, 0.2, 0.5, len(fractions)
+    impulse = (1 + e) * np.sqrt(2 * 9.81 * h) / (1 - e)  # of all bounces, by the mass
+    along = mu * (1 + 1 / k) * impulse * (1 - fractions)
+    given = {"vertices": [(25.0, 0.0), (-25.0, 0.0)], "size": R, "restitution": e, "start": (0.0, R + h)}
+    given |= {"turn": (0.0, 0.0), "mass": 1.0, "inertia": k * R**2, "friction": mu}
+    every = {name: np.repeat(np.array(x, float)[None], n, 0) for name, x in given.items()}
+    return every | {"throw": np.stack([along, 0 * along], 1)}
+
+
 # scenes that share a program with random ones, and when they are looked at
 CHOSEN = {
     "polygon": {
         "thrown into a corner": (scene(ROOM, 0.2, 0.8, (0.0, 0.0), (2.48, -1.27)), HORIZON),
         "a wall is grazed beside another": (scenes("room", 2247, 1).drawing, HORIZON),
     },
+    "floor": {"stopped by its bounces": (stopped_by_bounces(np.geomspace(1e-10, 1e-3, 16)), HORIZON)},
     "open": {
         "0.009 from the end": (scene(FLOOR, 0.1, 1.0, (0.991, 1.1)), 0.6),
         "0.024 from the end": (scene(FLOOR, 0.1, 1.0, (0.976, 1.1)), 0.6),
@@ -67,7 +79,7 @@ def played(structure: str) -> dict[str, tuple[Scenes, Answer, Simulated]]:
     )
     answer = solved(structure, together)
     if chosen:
-        ends = np.array([end for _, end in chosen.values()])
+        ends = np.concatenate([np.full(len(drawing["size"]), end) for drawing, end in chosen.values()])
         answer.until[-len(ends) :] = ends
     found = simulated(structure, together, answer)
     starts = np.cumsum([0, *sizes])
@@ -118,6 +130,19 @@ def test_a_disc_that_flies_from_a_line_to_the_hollow_end_of_its_slot_meets_it():
     assert found.element[0, k] == answer.element[0, k] == 1
     np.testing.assert_allclose(found.t[0, : k + 1], answer.t[0, : k + 1], rtol=0, atol=1e-10)
     assert not within(thrown, found).any()
+
+
+@pytest.mark.long
+def test_sliding_that_bounces_stop_ends_with_them_at_the_latest():
+    """Some stop while the bouncing would still last that is summed up: no event is told before the one before it."""
+    thrown, _, found = played("floor")["stopped by its bounces"]
+    e, k = thrown.restitution, thrown.drawing["inertia"] / thrown.size**2
+    bounces = np.sqrt(2 * 0.1 / 9.81) * (1 + 2 * e / (1 - e))
+    for t, kind, n in zip(found.t, found.kind, found.count):
+        assert np.all(np.diff(t[:n]) >= 0) and mbs.EVENTS[kind[n - 1]] in ("closed", "sticks")
+    np.testing.assert_allclose(np.max(found.t, 1, where=np.isfinite(found.t), initial=0.0), bounces, rtol=1e-10)
+    np.testing.assert_allclose(found.velocity[:, 0], thrown.velocity[:, 0] / (1 + k), rtol=1e-9)
+    np.testing.assert_allclose(found.velocity[:, 2], -found.velocity[:, 0] / thrown.size, rtol=1e-9)
 
 
 @pytest.mark.long

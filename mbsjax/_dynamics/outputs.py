@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array
 
 from .._events.closure import if_all_closed, is_closed
@@ -118,9 +119,11 @@ def _log(plant: Plant, found: Trajectory, modes: Mode, recording: Recording, opt
         was, now = (jnp.take_along_axis(modes.slide[j], pair[:, None], 1)[:, 0] for j in (k, k + 1))
         kind = jnp.where(rubs, friction_event(was, now), kind)
     if c:
-        # bouncing that is summed up ends a little later
-        problem, later = plant.problem, found.settle[k]
-        t = t + later
+        # bouncing that is summed up ends a little later, and so does at the earliest what follows it
+        problem, told = plant.problem, t + found.settle[k]
+        last = jnp.argmax(jnp.where(np.tri(size, dtype=bool), frozen(told), -jnp.inf), 1)
+        later = told[last] - t
+        t = told[last]
         on = lambda q, v, s, t: problem.place(problem.system.retract(q, v * s), t)
         q = jax.vmap(on)(q, after.v, later, t)
     energies = jnp.stack([before.kinetic, after.kinetic], 1)
