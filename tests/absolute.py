@@ -76,10 +76,12 @@ class Parts(NamedTuple):
 
 
 class Pose(NamedTuple):
-    """Of all bodies, ground last: centers of mass and Euler parameters."""
+    """Of all bodies, ground last: centers of mass and Euler parameters; and coordinates by number, where they are known
+    well enough to tell how often angles have turned (else they are within half a turn of the start)."""
 
     c: np.ndarray
     e: np.ndarray
+    x: np.ndarray | None = None
 
     @property
     def R(self) -> np.ndarray:
@@ -90,7 +92,7 @@ class Pose(NamedTuple):
 
     def moved(self, d: np.ndarray) -> "Pose":
         """After a small move (translations, rotations in ground)."""
-        return Pose(self.c + d[:, :3], times(turn(d[:, 3:]), self.e))
+        return Pose(self.c + d[:, :3], times(turn(d[:, 3:]), self.e), self.x)
 
 
 class Dots(NamedTuple):
@@ -295,6 +297,7 @@ class Absolute:
         for kind, *what in self._measures:
             if kind == "angle":
                 sine, cosine, sign, around, ((a, b), carrier, arm) = what
+                around = around if pose.x is None else pose.x[len(x)]
                 angle = np.arctan2(dots.value[sine], sign * dots.value[cosine])
                 x.append(around + (angle - around + np.pi) % (2 * np.pi) - np.pi)
                 row, axis = np.zeros((self.n + 1, 6)), self._U[arm]
@@ -401,21 +404,23 @@ class Absolute:
 
     def motion(self, y0: np.ndarray, ts: np.ndarray, tol: float = 1e-12) -> list[tuple[Pose, np.ndarray, float]]:
         """Poses, velocities and the energy that was lost, at some times after the start."""
-        n, k = self.n, len(self.columns)
+        n, k, m = self.n, len(self.columns), len(self.names)
 
         def unpacked(z: np.ndarray) -> tuple[Pose, np.ndarray]:
             c = np.concatenate([z[: 3 * n].reshape(n, 3), np.zeros((1, 3))])
             e = np.concatenate([z[3 * n : 7 * n].reshape(n, 4), [[1.0, 0, 0, 0]]])
-            return Pose(c, e), z[7 * n : 7 * n + k]
+            return Pose(c, e, z[7 * n + k : 7 * n + k + m]), z[7 * n : 7 * n + k]
 
         def rates(t: float, z: np.ndarray) -> np.ndarray:
             pose, y = unpacked(z)
             a, _, now = self.accelerated(pose, y)
             V = self.spread(y)[:n]
             spin = times(np.concatenate([np.zeros((n, 1)), V[:, 3:]], 1), pose.e[:n]) / 2
-            return np.concatenate([V[:, :3].reshape(-1), spin.reshape(-1), a, [self.lost_power(pose, now, y)]])
+            lost = self.lost_power(pose, now, y)
+            return np.concatenate([V[:, :3].reshape(-1), spin.reshape(-1), a, now.G @ y, [lost]])
 
-        z = np.concatenate([self.start.c[:n].reshape(-1), self.start.e[:n].reshape(-1), y0, [0.0]])
+        x = self.at(self.start).x
+        z = np.concatenate([self.start.c[:n].reshape(-1), self.start.e[:n].reshape(-1), y0, x, [0.0]])
         run = scipy.integrate.solve_ivp(
             rates, (0.0, ts[-1]), z, t_eval=ts, method="DOP853", rtol=max(tol, 3e-14), atol=tol
         )

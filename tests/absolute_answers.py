@@ -120,7 +120,7 @@ def about_z(angle: float) -> np.ndarray:
 
 class Rest(NamedTuple):
     """Forces at a pose where all stands still: multipliers, what holds coordinates, and what is left unbalanced, the
-    largest force or moment in parts of the largest that acts."""
+    largest force or moment in parts of the largest that acts, or of the largest weight or tension."""
 
     lam: np.ndarray
     held: np.ndarray
@@ -131,7 +131,9 @@ def at_rest(model: Absolute, pose: Pose, now: Now, which: list[int]) -> Rest:
     Q = model.forces(pose, now, np.zeros(len(model.columns)))
     rows = np.concatenate([now.C, now.G[which]])
     lam = np.linalg.lstsq(rows.T, -Q, rcond=None)[0]
-    left = np.abs(Q + lam @ rows).max() / max(np.abs(Q).max(), 1e-300)
+    weights = np.outer(model.parts.mass, model.parts.gravity)
+    every = np.concatenate([Q, weights.reshape(-1), model.tensions(now, np.zeros(len(model.columns)))])
+    left = np.abs(Q + lam @ rows).max() / np.abs(every).max()
     return Rest(lam[: len(now.C)], lam[len(now.C) :], float(left))
 
 
