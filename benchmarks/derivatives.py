@@ -234,9 +234,8 @@ def main() -> int:
     wrong = sum(bool(line["wrong"]) for line in lines)
     count, kinks, torn = (sum(line[key] for line in lines) for key in ("count", "kinks", "torn"))
     print(f"  {time.perf_counter() - begin:.0f} s with {args.workers} processes")
-    print(
-        f"derivatives: {wrong} of {len(lines)} analyses wrong, in {count} parameters and arrays (aim 0); {kinks} at kinks, {torn} torn"
-    )
+    more = f"; {kinks} at kinks, {torn} torn"
+    print(f"derivatives: {wrong} of {len(lines)} analyses wrong, in {count} parameters and arrays (aim 0){more}")
     return int(args.check and wrong > 0)
 
 

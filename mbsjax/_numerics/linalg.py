@@ -344,9 +344,9 @@ def _root(A: Float[Array, "n n *lanes"], blind: float) -> Float[Array, "n n *lan
 
 
 def lemke(M: Float[Array, "n n"], q: Float[Array, " n"]) -> Float[Array, " n"]:
-    """The z >= 0 with w = M z + q >= 0 and z w = 0 that complementary pivoting finds (Lemke 1965); for the M of contacts
-    with friction, wherever there is one. Zero where it finds none, as where q >= 0. Rounding may leave an entry of z
-    that is not zero slightly negative."""
+    """The z >= 0 with w = M z + q >= 0 and z w = 0 that complementary pivoting finds (Lemke 1965); for the M of
+    contacts with friction, wherever there is one. Zero where it finds none, as where q >= 0. Rounding may leave an
+    entry of z that is not zero slightly negative."""
     n = len(q)
     numbers, columns = np.arange(n), np.arange(2 * n + 2)
     cover = 2 * n  # an unknown that makes up for what is below zero, until all is found
