@@ -24,6 +24,7 @@ from .._numerics.record import Record
 from .._numerics.stepper import step
 from .._programs.precision import Threshold
 from .._programs.trees import tree_where
+from .bouncing import Bounces
 from .guards import guards
 from .impact import RestRule
 from .instant import Instant
@@ -32,7 +33,7 @@ from .loop_state import Options, Run, State, Trial
 from .mode import Mode
 from .plant import Plant
 from .record import RecordedStep, Recording, at_rest, begun, speeds_of
-from .reset import Bounces, reset_lanes, slides_otherwise
+from .reset import reset_lanes, slides_otherwise
 from .step_size import accepted, closing_speeds, reach_of, stride
 
 
@@ -171,8 +172,8 @@ def _first(run: Run, t: Array, q: Array, p: Array, mode: Mode) -> State:
         t, q, p, at_rest(run.plant, t), jnp.zeros_like(jnp.concatenate([q, p])), mode,
         there=(mode.places, mode.places.s1), apart=run.plant.problem.system.no_pairs_apart(t.shape), g=g, armed=g > 0,
         exempt=of_contacts > 0, fresh=~no, h=1e-3 * run.span, h_free=1e-3 * run.span, bracket=no_bracket(g),
-        bounces=Bounces(zero, of_contacts - jnp.inf, of_contacts), tries=none, cut=no, steps=none, rows=none, led=no,
-        rejected=none, events=none, code=none, done=run.span <= 0,
+        bounces=Bounces(zero, of_contacts - jnp.inf, *3 * [of_contacts]), tries=none, cut=no, steps=none, rows=none,
+        led=no, rejected=none, events=none, code=none, done=run.span <= 0,
         paradox=None if run.plant.friction is None else (none, zero),
     )  # fmt: skip
 
@@ -329,7 +330,7 @@ def _reset(
     """The state after the events that are due, and what there is to record of them."""
     tangential = paradox if run.options.tangential else None
     table = run.table
-    made, bounces, settle, jerk = reset_lanes(
+    made, bounces, settle, fall = reset_lanes(
         run.plant, run.rest, now, s.t, s.mode, s.there, row.mode, s.bounces, guard, event, run.span, tangential
     )
     touched = table.of_contacts(made.touched, False) | (table.numbers == guard) | table.is_friction
@@ -349,7 +350,7 @@ def _reset(
         code=jnp.where(stops, code("stopped"), s.code),
     )
     told = dict(kind=made.kind, contact=made.contact, struck=made.struck, elastic=made.elastic, slid=made.slid)
-    told |= dict(impulse=made.impulse, settle=settle, jerk=jerk)
+    told |= dict(impulse=made.impulse, settle=settle, fall=fall)
     row = row._replace(**{name: tree_where(event, x, getattr(row, name)) for name, x in told.items()})
     rates = jnp.where(event, made.rates, row.before.rates)
     return new, row._replace(before=row.before._replace(rates=rates))

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array
 
+from .bouncing import Fall
 from .impact import Impulses
 from .instant import Frame
 from .mode import Mode
@@ -49,7 +50,7 @@ class RecordedStep(NamedTuple):
     elastic: Array
     slid: Array
     settle: Array  # how long the bouncing still lasts that this event sums up,
-    jerk: Array  # where the acceleration of the gap changes so fast
+    fall: Fall  # which comes from this
 
 
 def begun(tangents: bool, t: Array, q: Array, p: Array, mode: Mode, speeds: Speeds) -> RecordedStep:
@@ -58,7 +59,9 @@ def begun(tangents: bool, t: Array, q: Array, p: Array, mode: Mode, speeds: Spee
     nothing = jnp.zeros_like(speeds.rates)
     along = nothing if tangents else nothing[:0]
     impulse = Impulses(nothing, along)
-    return RecordedStep(t, q, p, mode, speeds, t, p, speeds, impulse, none, none, none, no, no, along, zero, zero)
+    return RecordedStep(
+        t, q, p, mode, speeds, t, p, speeds, impulse, none, none, none, no, no, along, zero, Fall(zero, zero)
+    )
 
 
 class Recording(NamedTuple):

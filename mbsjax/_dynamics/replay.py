@@ -10,6 +10,7 @@ from jaxtyping import Array
 from .._numerics.stepper import step
 from .._programs.precision import is_concrete
 from .._programs.trees import frozen, once, tree_where
+from .bouncing import bouncing_time
 from .guards import guard_value
 from .impact import Impulses, collision, impulses, struck_velocity
 from .instant import Instant
@@ -18,7 +19,7 @@ from .loop_state import Options
 from .mode import Mode
 from .plant import Plant
 from .record import RecordedStep, Recording, Speeds, speeds_of
-from .reset import bouncing_time, with_hops
+from .reset import with_hops
 
 
 def advance(plant: Plant, t: Array, q: Array, p: Array, mode: Mode, t1: Array, options: Options) -> Instant:
@@ -85,25 +86,28 @@ def _followed_by(steps: Any, last: Any, count: Array) -> Any:
     return jax.tree_util.tree_map(later, steps, last)
 
 
-def _guard_and_rates(plant: Plant, guard: Array, mode: Mode, after: Mode, t: Array, q: Array, p: Array):
-    """The guard that ended a step, and the rates of t, q and p."""
-    now = plant.instant(t, q, p, mode)
-    return guard_value(plant, t, now, mode, after, guard), (jnp.ones(()), now.q_dot, now.p_dot)
+def _guard_and_rates(plant: Plant, row: RecordedStep, after: Mode, t: Array, q: Array, p: Array):
+    """The guard that ended a step, the rates of t, q and p, and the accelerations of the gaps."""
+    now = plant.instant(t, q, p, row.mode)
+    rates = (jnp.ones(()), now.q_dot, now.p_dot)
+    return guard_value(plant, t, now, row.mode, after, row.guard), rates, now.gap_rates_dot
 
 
 @once
 def _crossings(plant: Plant, recording: Recording):
-    """How fast the guard that ended each step passed zero, and the second rates of t, q and p there."""
+    """How fast the guard that ended each step passed zero, and the second rates of t, q and p and the third ones of the
+    gaps there."""
 
     def one(each: tuple[RecordedStep, Mode, Array]):
         row, after, q = each
 
         def crossing(_):
             at = (row.t_end, q, row.p_end)
-            (_, rates), push = jax.linearize(lambda *x: _guard_and_rates(plant, row.guard, row.mode, after, *x), *at)
+            (_, rates, _), push = jax.linearize(lambda *x: _guard_and_rates(plant, row, after, *x), *at)
             return push(*rates)
 
-        none = (jnp.zeros(()), (jnp.zeros(()), jnp.zeros_like(q), jnp.zeros_like(row.p)))
+        bends = jnp.zeros(()), jnp.zeros_like(q), jnp.zeros_like(row.p)
+        none = jnp.zeros(()), bends, jnp.zeros_like(row.speeds.rates)
         return jax.lax.cond(row.guard >= 0, crossing, lambda _: none, None)
 
     steps, last, count = recording.steps, recording.last, recording.count
@@ -180,12 +184,12 @@ def _step_again(plant: Plant, options: Options, carry: tuple[Array, ...], visit:
 def _to_event(plant: Plant, now: Instant, t: Array, mode: Mode, visit: _Visit) -> tuple[Array, Array, Array]:
     """The state where the guard is zero that ended the step, and the time, from where it was located."""
     here, rates = (t, now.frame.q, now.p), (jnp.ones(()), now.q_dot, now.p_dot)
-    rate, bends = visit.crossing
+    rate, bends, _ = visit.crossing
     rate = jnp.where(rate != 0, rate, 1.0)
     after = lambda s: [x + (v + a * s / 2) * s for x, v, a in zip(here, rates, bends)]
 
     def correct(s: Array, _: None) -> tuple[Array, None]:
-        value = _guard_and_rates(plant, visit.row.guard, mode, visit.after, *after(s))[0]
+        value = _guard_and_rates(plant, visit.row._replace(mode=mode), visit.after, *after(s))[0]
         return s - (value - frozen(value)) / rate, None
 
     lag, _ = jax.lax.scan(correct, jnp.zeros(()), None, length=2)
@@ -210,7 +214,8 @@ def _reset_again(plant: Plant, now: Instant, t: Array, t_event: Array, q: Array,
     soft = after.active & ~mode.active & ~jnp.asarray(plant.rigid)
     k = jnp.clip(row.contact, 0, len(plant.laws) - 1)
     total, ratio = with_hops(plant, met, pi, after, row.struck, row.slid, k)
-    left = bouncing_time(-met.rates[k], now.gap_rates_dot[k] + row.jerk * (t_event - t), row.jerk, ratio, jnp.inf)
+    acceleration = now.gap_rates_dot + visit.crossing[2] * (t_event - t)
+    left = bouncing_time(-met.rates[k], acceleration[k], row.fall, ratio, jnp.inf)
     # onto the contacts that have closed
     p2, held = plant.momentum(frame, struck_velocity(plant, met, v, total)), met.frame
     v2 = plant.velocity(held, after, plant.solver(held, after), p2, t_event)

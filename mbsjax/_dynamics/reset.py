@@ -12,6 +12,7 @@ from .._events.places import Places
 from .._numerics.groups import lanewise
 from .._programs.precision import Threshold
 from .._programs.trees import tree_where
+from .bouncing import Bounces, Fall, bouncing_time, fall_of
 from .friction import decided
 from .impact import (
     Collision,
@@ -103,7 +104,6 @@ def reset(
     touched = (mine & ~other) | struck | (after.active != mode.active)
     contact, elastic, slid = jnp.where(other, c + joints + switch, k), hit.elastic & struck, _slid(plant, mode, hit)
     total, ratio = with_hops(plant, met, impulse, after, struck, slid, k)
-    ratio = jnp.where(kind == number("closed"), ratio, 0.0)
     v = struck_velocity(plant, met, v, total)
     return Reset(after, v, kind, contact, struck, elastic, slid, impulse, met.rates, touched, approach, ratio)
 
@@ -181,14 +181,6 @@ def _changed(
     return mode._replace(places=places, active=active), goes_on
 
 
-class Bounces(NamedTuple):
-    """What is known of the impacts so far."""
-
-    fastest: Float[Array, "*lanes"]
-    last: Float[Array, "c *lanes"]  # when each contact last made one,
-    acceleration: Float[Array, "c *lanes"]  # and the acceleration of its gap before it
-
-
 def reset_lanes(
     plant: Plant,
     rest: RestRule,
@@ -202,12 +194,13 @@ def reset_lanes(
     event: Array,
     span: Array,
     tangential: Array | None,
-) -> tuple[Reset, Bounces, Array, Array]:
+) -> tuple[Reset, Bounces, Array, Fall]:
     """`reset`, along lanes, where there is an event; what is known of the impacts then; how long the bouncing still
-    lasts that it sums up, and how fast the acceleration of the gap changes there. The step `began` in another mode.
-    Where the event is `tangential`, an impact stops a contact that slides."""
+    lasts that it sums up, and what the gap falls under. The step `began` in another mode. Where the event is
+    `tangential`, an impact stops a contact that slides."""
     c, lanes = len(plant.laws), t.ndim
-    acceleration = settle = jerk = jnp.zeros_like(t)
+    acceleration = settle = jnp.zeros_like(t)
+    fall: Fall = Fall(settle, settle)
     mine: Any = None
     if c:
         numbers = np.arange(c).reshape(-1, *(1,) * lanes)
@@ -224,16 +217,15 @@ def reset_lanes(
             made = _tangential(plant, now, mode, made, guard, tangential)
         made = _with_friction(plant, now, t, mode, made, guard, event)
     if c:
-        last, last_acceleration = (jnp.sum(jnp.where(mine, x, 0.0), 0) for x in (bounces.last, bounces.acceleration))
-        flew = jnp.isfinite(last) & (t > last)
-        jerk = jnp.where(flew, (acceleration - last_acceleration) / jnp.where(flew, t - last, 1.0), 0.0)
-        settle = bouncing_time(made.approach, acceleration, jerk, made.ratio, _SERIES * span)
-    bounces = Bounces(
-        jnp.where(event, jnp.maximum(bounces.fastest, made.approach), bounces.fastest),
-        jnp.where(mine, t, bounces.last) if c else bounces.last,
-        jnp.where(mine, now.gap_rates_dot, bounces.acceleration) if c else bounces.acceleration,
-    )
-    return made, bounces, settle, jerk
+        fall = fall_of(t, acceleration, made.approach, *(jnp.sum(jnp.where(mine, x, 0.0), 0) for x in bounces[1:]))
+        settle = bouncing_time(made.approach, acceleration, fall, made.ratio, _SERIES * span)
+        settle = jnp.where(made.kind == number("closed"), settle, 0.0)
+        rebound = jnp.sum(now.frame.slopes * made.v[None], 1)
+        disturbed = bounces._replace(rebound=jnp.where(event, -1.0, bounces.rebound))
+        struck = (t, now.gap_rates_dot, made.approach, rebound)
+        fastest = jnp.where(event, jnp.maximum(bounces.fastest, made.approach), bounces.fastest)
+        bounces = Bounces(fastest, *(jnp.where(mine, x, y) for x, y in zip(struck, disturbed[1:])))
+    return made, bounces, settle, fall
 
 
 def _with_friction(plant: Plant, now: Instant, t: Array, mode: Mode, made: Reset, guard: Array, event: Array) -> Reset:
@@ -308,16 +300,3 @@ def decide_friction(
     now = plant.instant(t, q, plant.momentum(frame, v), free)
     decide = lanewise(decided, t.ndim)
     return decide(plant.friction, now.sliding, plant.closed(mode) & asked, now.scale, stands, at_limit)
-
-
-def bouncing_time(approach: Array, acceleration: Array, jerk: Array, ratio: Array, longest: Any) -> Array:
-    """How long the bouncing lasts that begins with this speed towards a surface, under an acceleration towards it that
-    changes evenly: infinitely many flights (Zeno's behavior of hybrid systems), the first of 2 v/A, each `ratio` times
-    as long as the last. Right to second order in the speed; zero where the acceleration is not steady enough for such a
-    series, or it would be longer than `longest`."""
-    pull, speed = -acceleration, ratio * approach
-    falls = (pull > 0) & (speed > 0) & (ratio < 1)
-    safe = jnp.where(falls, pull, 1.0)
-    sum_ = 2 * speed / (safe * jnp.where(falls, 1 - ratio, 1.0))
-    change = jerk * sum_ / (3 * safe)
-    return jnp.where(falls & (jnp.abs(change) < 0.25) & (sum_ < longest), sum_ * (1 + change), 0.0)
