@@ -120,3 +120,60 @@ def test_a_simulation_may_begin_where_two_elements_meet():
         height = np.where(x < 0, np.sqrt((R + r) ** 2 - x**2) - R, r)
         np.testing.assert_allclose(sol["y"].q, height, rtol=0, atol=1e-12)
         assert sol.contact("C").active.all() and int(sol.events.count) == (v > 0)
+
+
+def four_bar(starts):
+    names = ("A", "B", "C", "D")
+    lengths = {"A": 0.0, "B": 1.0, "C": 2.6}
+    joints = [("ground", "crank"), ("crank", "coupler"), ("coupler", "rocker"), ("ground", "rocker")]
+    places = [{}, {"frame_a": (lengths["B"], 0.0)}, {"frame_a": (lengths["C"], 0.0), "frame_b": (1.8, 0.0)},
+              {"frame_a": (2.4, 0.0)}]  # fmt: skip
+    made = [
+        mbs.Revolute(name, *bodies, **place, start=start)
+        for name, bodies, place, start in zip(names, joints, places, starts)
+    ]
+    return mbs.Mechanism([mbs.Body(name, mass=1.0) for name in ("crank", "coupler", "rocker")], made)
+
+
+def floating(joint):
+    body = mbs.Body("body", mass=1.0, inertia=0.1 if joint is mbs.Planar else 0.1 * np.eye(3))
+    return mbs.Mechanism([body], [joint("at", "ground", "body")])
+
+
+def turning(h):
+    """A quaternion that turns about an axis that moves."""
+    return mbs.frames.quaternion_exp(jnp.array([0.3 + h, -0.2, 0.5 - 2 * h]))
+
+
+CLOSED = mbs.assemble(four_bar([1.0, -1.0, 0.5, 1.5]), fixed={"A": 1.0})
+# what is given, as a function of one number, to each kind of mechanism: a start, an array, a joint's or one coordinate
+GIVEN = {
+    "start": lambda h: (four_bar(CLOSED.q + h * jnp.array([1.0, -2.0, 0.5, 0.3])), None),
+    "array of a loop": lambda h: (four_bar(CLOSED.q), CLOSED.q + h * jnp.array([1.0, -2.0, 0.5, 0.3])),
+    "coordinate of a loop": lambda h: (four_bar(CLOSED.q), {"A": 1.0 + h}),
+    "joint in the plane": lambda h: (floating(mbs.Planar), {"at": jnp.array([0.1, 0.2, 0.3]) * (1 + h)}),
+    "array in the plane": lambda h: (floating(mbs.Planar), jnp.array([0.1, 0.2, 0.3]) * (1 + h)),
+    "ball": lambda h: (floating(mbs.Spherical), {"at": turning(h)}),
+    "joint in space": lambda h: (floating(mbs.Free), {"at": jnp.concatenate([turning(h), jnp.array([h, 1.0, 2 * h])])}),
+    "array in space": lambda h: (floating(mbs.Free), jnp.concatenate([turning(h), jnp.array([h, 1.0, 2 * h])])),
+}
+
+
+@pytest.mark.parametrize("way", GIVEN)
+def test_a_state_follows_what_is_given_with_derivatives(way):
+    """Also where nothing but an estimate says where what is free begins: that closes the loop, but for the change."""
+
+    def found(h):
+        mech, positions = GIVEN[way](h)
+        return mbs.state(mech, positions, throw=False).q
+
+    q, slope = jax.jit(lambda h: jax.jvp(found, (h,), (1.0,)))(0.0)
+    weights = jnp.arange(1.0, 1.0 + len(q))
+    back = jax.jit(jax.grad(lambda h: weights @ found(h)))(0.0)
+    H = 1e-4
+    value = jax.jit(found)
+    differences = [(value(h) - value(-h)) / (2 * h) for h in (H, 2 * H)]
+    exact = (4 * differences[0] - differences[1]) / 3
+    assert np.abs(exact).max() > 0.1
+    np.testing.assert_allclose(slope, exact, atol=1e-8 if "loop" not in way and way != "start" else 1e-6)
+    np.testing.assert_allclose(back, weights @ slope, rtol=1e-12)

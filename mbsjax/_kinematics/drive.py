@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from .._events.places import Places
 from .._model.mechanism import Mechanism
 from .._numerics.groups import lanewise, pick
-from .._numerics.linalg import least_squares
+from .._numerics.linalg import least_norm, least_squares
 from .._programs.custom_types import Number
 from .._programs.names import unknown
 from .._programs.precision import as_float, number
@@ -255,25 +255,33 @@ class Hold(eqx.Module):
 
 
 @eqx.filter_custom_jvp
-def root(problem: Problem, q: Float[Array, " nq"], t: Float[Array, ""]) -> Float[Array, " nq"]:
+def root(
+    problem: Problem, q: Float[Array, " nq"], t: Float[Array, ""], estimate: Float[Array, " nq"] | None
+) -> Float[Array, " nq"]:
     """A position that was found, with the derivatives of the exact root.
 
     They come from the implicit function theorem, J dq = -dr, to any order and in both modes; how `q` was
-    found does not enter them (Haug 3.7.12).
+    found does not enter them (Haug 3.7.12). What the equations leave free follows the `estimate` from which q was
+    found, if there was one: the root moves with it as if it were the nearest to it.
     """
     return q
 
 
 @root.def_jvp
 def _root_jvp(primals, tangents):
-    problem, q, t = primals
-    problem_dot, _, t_dot = tangents
-    q = root(problem, q, t)
+    problem, q, t, estimate = primals
+    problem_dot, _, t_dot, estimate_dot = tangents
+    q = root(problem, q, t, estimate)
     r_dot, driven_dot = (
         _slope(f, (problem, t), (problem_dot, t_dot)) for f in (lambda p, s: p.residual(q, s), Problem.prescribed)
     )
     _, J, _ = problem.linearize(q, t)
-    y_dot = -least_squares(J, refine=1)(r_dot[:, None])[:, 0]
+    solve = least_squares(J, refine=1) if estimate is None else least_norm(J)
+    y_dot = jnp.zeros(J.shape[1])
+    if estimate_dot is not None:
+        moved = problem.system.freedom_rates(estimate, estimate_dot)
+        y_dot = pick(moved / problem.system.column_sizes(), problem.unknown)
+    y_dot = y_dot - solve((r_dot + J @ y_dot)[:, None])[:, 0]
     d_dot = problem.spread(y_dot, driven_dot)
     return q, jax.jvp(lambda d: problem.system.retract(q, d), (jnp.zeros_like(d_dot),), (d_dot,))[1]
 

@@ -76,13 +76,13 @@ def close_loops(
     problem: Problem, begin: Estimate, max_steps: int, t: Float[Array, ""] | float = 0.0
 ) -> tuple[Array, Array, Array, Array, Mode | None]:
     """A position with all loops closed, the steps it took, whether it worked, the largest residual, and where the
-    contacts are that are held closed."""
+    contacts are that are held closed. What the equations leave free follows the estimate, derivatives too."""
     t = jnp.asarray(t, begin.q.dtype)
     frozen_problem, frozen_begin, frozen_t = frozen((problem, begin, t))
     found, steps, closed, r = _found(frozen_problem, frozen_begin, frozen_t, max_steps)
     problem = problem.with_mode(frozen_problem.on_closest_pairs(found).mode)
     residual = jnp.max(jnp.abs(r * problem.row_sizes), initial=0.0)
-    return root(problem, found, t), steps, closed, jax.lax.stop_gradient(residual), problem.mode
+    return root(problem, found, t, begin.q), steps, closed, jax.lax.stop_gradient(residual), problem.mode
 
 
 def _found(problem: Problem, begin: Estimate, t: Float[Array, ""], max_steps: int) -> tuple[Array, Array, Array, Array]:

@@ -22,6 +22,7 @@ from .._model.mechanism import Mechanism
 from .._model.profile.base import Row
 from .._model.profile.closest_pair import ClosestPair, CommonNormal
 from .._numerics.groups import SE2, SE3, AbstractPose, lanewise, one, part, pick, take, wide
+from .._numerics.linalg import least_squares
 from .._programs.trees import once
 from .clearance import clearance_geometry
 from .contacts import AbstractContactGeometry, ContactGeometry, Proximity, contact_geometry
@@ -67,6 +68,13 @@ class System(eqx.Module):
         if all(isinstance(pair, AbstractFlatPair) for pair in self.pairs):
             return v
         return jax.jvp(lambda d: self.retract(q, d), (jnp.zeros_like(v),), (v,))[1]
+
+    def freedom_rates(self, q: Float[Array, " nq"], q_dot: Float[Array, " nq"]) -> Float[Array, " nv"]:
+        """How fast the freedoms move, where the coordinates move with q_dot: `stored_rates` the other way."""
+        if all(isinstance(pair, AbstractFlatPair) for pair in self.pairs):
+            return q_dot
+        E = jax.jacfwd(lambda v: self.stored_rates(q, v))(jnp.zeros(len(self.layout.lengths)))
+        return least_squares(E)(q_dot[:, None])[:, 0]
 
     def poses(self, q: Float[Array, "nq *lanes"]) -> AbstractPose:
         """The pose in ground of every body, numbered as the tree reaches them."""

@@ -39,6 +39,19 @@ def least_squares(
     return solution
 
 
+def least_norm(J: Float[Array, "m n *lanes"]) -> Callable[[Array], Array]:
+    """The map from B [m k], within what J can make, to the shortest X [n k] with J X = B. Redundant rows of J are
+    welcome. One step of refinement wins back the accuracy that squaring loses."""
+    J_T = jnp.swapaxes(J, 0, 1)
+    solve = definite(product(J, J_T))
+
+    def solution(B: Float[Array, "m k *lanes"]) -> Float[Array, "n k *lanes"]:
+        X = product(J_T, solve(B))
+        return X + product(J_T, solve(B - product(J, X)))
+
+    return solution
+
+
 def without_singletons(
     J: Float[Array, "m n *lanes"], singletons: tuple[tuple[int, int], ...]
 ) -> Float[Array, "r k *lanes"]:
