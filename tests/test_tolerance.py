@@ -403,7 +403,8 @@ def test_allocation_finds_the_same_from_any_start():
 
 
 def test_what_rounding_leaves_of_a_value_has_no_contributors():
-    measures = {"held": lambda p: 8.0 + 1e-15 * p["a"], "little": lambda p: 8.0 + 1e-9 * p["a"]}
+    little = lambda p: 8.0 + 1e-9 * p["a"] + 1e-25 * p["b"]
+    measures = {"held": lambda p: 8.0 + 1e-15 * p["a"], "little": little}
     found = mbs.first_order(mbs.Study(lambda p: p, {"a": 2.0, "b": 3.0}, {"a": 0.3, "b": 0.1}, measures))
     assert found.std[0] == 0.0 and found.std[1] == pytest.approx(1e-10, rel=1e-12)
     assert found.contribution.tolist() == [[0.0, 0.0], [1.0, 0.0]]

@@ -42,7 +42,7 @@ def _sampled(sample: Sample | None) -> Sample:
 def pareto(study: Study, first: FirstOrder, measure: str, axes: Any = None) -> Any:
     axes, k = _axes(axes), _at(study, measure, False)
     part = 100 * first.contribution[k]
-    order = np.argsort(-part)[:15]
+    order = np.argsort(-part, kind="stable")[:15]
     colors = ["tab:blue" if first.slopes[k, i] >= 0 else "tab:red" for i in order]
     axes.bar(range(len(order)), part[order], color=colors)
     axes.plot(range(len(order)), np.cumsum(part[order]), "o-", color="0.3", ms=3)
@@ -106,7 +106,7 @@ def contributions(study: Study, first: FirstOrder, measure: str, axes: Any = Non
     axes, at = _axes(axes), _at(study, measure, True)
     parts = first.slopes[at] * np.asarray(study.std)
     x = np.asarray(study.along.get(measure, np.arange(len(parts))))
-    order = np.argsort(-(parts**2).sum(0))[:8]
+    order = np.argsort(-(parts**2).sum(0), kind="stable")[:8]
     axes.stackplot(x, (parts[:, order] ** 2).T, labels=[_plain(study.names[i]) for i in order])
     axes.set(ylabel="variance", xlabel="along the stroke", title=f"{_plain(measure)}: contributions")
     axes.legend(fontsize=8)

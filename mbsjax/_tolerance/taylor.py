@@ -75,9 +75,10 @@ class FirstOrder(eqx.Module):
     @property
     def variance_parts(self) -> np.ndarray:
         """The parts of each dimension in the variance of each value; none where all of them cancel each other, or are
-        what rounding leaves of the value."""
+        what rounding leaves of the value, or of the others."""
         parts = self.slopes * (self.slopes @ self.covariance)
         each = np.sum((self.slopes * np.asarray(self.study.std)) ** 2, 1, keepdims=True)
+        parts = np.where(np.abs(parts) > 1e-28 * each, parts, 0.0)
         rounding = np.nan_to_num((1e-14 * self.values[:, None]) ** 2)
         return np.where(parts.sum(1, keepdims=True) > np.maximum(1e-14 * each, rounding), parts, 0.0)
 
