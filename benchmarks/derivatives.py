@@ -18,7 +18,6 @@ import multiprocessing
 import os
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib import resources
@@ -26,11 +25,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._workers import prepare
 
-# compiled in a hurry, as every program runs a few times only
-_LOOPS = "while-loop-invariant-code-motion,simplify-while-loops,while-loop-constant-sinking"
-_FLAGS = f"--xla_backend_optimization_level=0 --xla_disable_hlo_passes={_LOOPS}"
-TOLD = ("q", "v", "a", "press", "drive", "kinetic", "potential")  # of an analysis, as far as it has them
+
+TOLD = ("q", "v", "a", "press", "drive", "kinetic", "potential")  # of an analysis, as far as it has them,
+OF_EVENTS = ("t", "q", "v_before", "v_after", "impulse", "friction", "speed", "energy")  # and of its events
 STEPS = (1e-5, 1e-4, 1e-6, 1e-7)  # of a number, for differences of fourth order
 ALLOWED = 1e-5  # between derivatives and differences, in parts of how a number changes,
 SMALL = 1e-3  # or in parts of this and its change along the direction that changes it most,
@@ -80,8 +79,8 @@ def outcome(name: str, of: str, kind: str) -> tuple[Any, Any, list[tuple[str, np
     def told(given: dict[str, Any] | None) -> list[Any]:
         run = model.run(of, given)
         parts = [getattr(run, part) for part in TOLD if isinstance(getattr(run, part, None), jax.Array)]
-        if getattr(run, "events", None) is not None:
-            parts.append(jnp.where(jnp.isfinite(run.events.t), run.events.t, 0.0))
+        events = getattr(run, "events", None)
+        parts += [] if events is None else [x for part in OF_EVENTS if (x := getattr(events, part, None)) is not None]
         if of == model.analysis:
             parts += [jnp.asarray(x) for x in model.measured(run).values()]
         return [jnp.ravel(x) for x in parts]
@@ -174,8 +173,8 @@ def compared(name: str, of: str, kind: str) -> dict[str, Any]:
     line |= {"count": 0, "kinks": 0, "torn": 0}
     try:
         _compare(line, *outcome(name, of, kind))
-    except Exception:
-        line["wrong"] = ["raised: " + traceback.format_exc(limit=-2)]
+    except Exception as error:
+        line["wrong"] = [f"raised {type(error).__name__}: {error}"]
     return line | {"seconds": time.perf_counter() - begin}
 
 
@@ -213,7 +212,7 @@ def main() -> int:
     parser.add_argument("--examples", default="", help="some of them, separated by commas")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
     args = parser.parse_args()
-    os.environ |= {"JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu", "XLA_FLAGS": _FLAGS}
+    prepare()
     import jax
 
     jax.config.update("jax_enable_x64", True)

@@ -26,15 +26,10 @@ from typing import Any
 
 import numpy as np
 
+from ._workers import prepare
+
 
 FAMILIES = ("motion", "rest", "driven")
-# one thread for each process; and compiled in a hurry, as every program runs a few times only
-_LOOPS = "while-loop-invariant-code-motion,simplify-while-loops,while-loop-constant-sinking"
-_FLAGS = (
-    "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 --xla_backend_optimization_level=0 "
-    f"--xla_disable_hlo_passes={_LOOPS}"
-)
-_THREADS = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
 _MAPS = pathlib.Path("/proc/self/maps")
 
 
@@ -120,10 +115,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--out", type=pathlib.Path, help="a file for a line of JSON for each structure")
     args = parser.parse_args()
-    import jax
-
-    flags = _FLAGS + (" --xla_cpu_use_fusion_emitters=false" if jax.__version_info__ < (0, 11) else "")
-    os.environ |= {"XLA_FLAGS": flags, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu", **_THREADS}
+    prepare()
     begin, lines = time.perf_counter(), []
     out = args.out.open("a", encoding="utf-8") if args.out else None
     with ProcessPoolExecutor(args.workers, mp_context=multiprocessing.get_context("spawn")) as pool:

@@ -1,0 +1,19 @@
+"""The processes of a referee: one thread each; and compiled in a hurry, as every program runs a few times only."""
+
+import os
+
+import jax
+
+
+_LOOPS = "while-loop-invariant-code-motion,simplify-while-loops,while-loop-constant-sinking"
+_FLAGS = (
+    "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1 --xla_backend_optimization_level=0 "
+    f"--xla_disable_hlo_passes={_LOOPS}"
+)
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def prepare() -> None:
+    """Says so to the processes that are started from now on."""
+    flags = _FLAGS + (" --xla_cpu_use_fusion_emitters=false" if jax.__version_info__ < (0, 11) else "")
+    os.environ |= {"XLA_FLAGS": flags, "JAX_ENABLE_X64": "1", "JAX_PLATFORMS": "cpu", **dict.fromkeys(_THREADS, "1")}
