@@ -12,7 +12,6 @@ JSON for each structure goes to FILE as soon as it is done. `--first SEED --coun
 """
 
 import argparse
-import gc
 import json
 import multiprocessing
 import os
@@ -26,11 +25,10 @@ from typing import Any
 
 import numpy as np
 
-from ._workers import prepare
+from ._workers import forget, prepare
 
 
 FAMILIES = ("motion", "rest", "driven")
-_MAPS = pathlib.Path("/proc/self/maps")
 
 
 def refereed(seed: int, draws: int) -> dict[str, Any]:
@@ -47,7 +45,7 @@ def refereed(seed: int, draws: int) -> dict[str, Any]:
                 line["errors"][name] = max(error, line["errors"].get(name, 0.0))
     except Exception:
         line["raised"] = traceback.format_exc(limit=-3)
-    _forget()
+    forget(20000)
     return line | {"wrong": _wrong(line), "seconds": round(time.perf_counter() - begin, 2)}
 
 
@@ -79,15 +77,6 @@ def _wrong(line: dict[str, Any]) -> list[str]:
     from tests.refereed import ALLOWED
 
     return [*(name for name, x in line["errors"].items() if not x <= ALLOWED[name]), *["raised"] * bool(line["raised"])]
-
-
-def _forget() -> None:
-    """Lets go of compiled programs before there are too many: Linux gives a process 65530 stretches of memory."""
-    if _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > 20000:
-        import jax
-
-        jax.clear_caches()
-        gc.collect()
 
 
 def table(lines: list[dict[str, Any]]) -> None:
