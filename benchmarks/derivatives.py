@@ -31,8 +31,8 @@ from ._workers import forget, prepare
 
 TOLD = ("q", "v", "a", "press", "drive", "kinetic", "potential")  # of an analysis, as far as it has them,
 OF_EVENTS = ("t", "q", "v_before", "v_after", "impulse", "friction", "speed", "energy")  # and of its events
-STEPS = (1e-5, 1e-4, 1e-6, 1e-7, 1e-8, 1e-9)  # of a number, for differences of fourth order,
-NEAR = [1, 0, 0, 2, 3, 4]  # and with which of them each is compared
+STEPS = (1e-5, 1e-4, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10)  # of a number, for differences of fourth order,
+NEAR = [1, 0, 0, 2, 3, 4, 5]  # and with which of them each is compared
 ALLOWED = 1e-5  # between derivatives and differences, in parts of how a number changes,
 SMALL = 1e-3  # or in parts of this and its change along the direction that changes it most,
 SPREAD = 10.0  # or as often by how much differences of two steps differ
