@@ -17,7 +17,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 
 import mbsjax as mbs
-from mbsjax._model.profile.closest_pair import common_normal
+from mbsjax._model.profile.common_normal import common_normal
 from mbsjax._model.profile.outline import outline
 from mbsjax._numerics.groups import SE2
 from tests.curves import TAU, brute_force, matrix, on_circle, polar, polish, ring, straight, through, turned

@@ -10,7 +10,8 @@ from jaxtyping import Array, Float
 
 from .._events.places import Places
 from .._model.joint.clearance import Clearance
-from .._model.profile.closest_pair import ClosestPair, CommonNormal
+from .._model.profile.closest_pair import ClosestPair
+from .._model.profile.common_normal import CommonNormal
 from .._numerics.groups import SE2, SE3, AbstractPose
 from .contacts import AbstractContactGeometry, Proximity, placed, unit_wrench
 

@@ -14,7 +14,8 @@ from jaxtyping import Array, Float
 
 from .._events.places import Places
 from .._model.joint.contact import Contact, allowed_elements
-from .._model.profile.closest_pair import ClosestPair, CommonNormal, closest_pair, common_normal, element_pairs
+from .._model.profile.closest_pair import ClosestPair, closest_pair, element_pairs
+from .._model.profile.common_normal import CommonNormal, common_normal
 from .._model.profile.outline import Outline
 from .._model.profile.profile import Profile
 from .._numerics.groups import SE2, SE3, AbstractPose, pick
@@ -216,11 +217,10 @@ class ContactGeometry(AbstractContactGeometry):
         for shape in (self.A, self.B):
             row = shape.rows
             curved = jnp.abs(row.radius) * jnp.minimum(jnp.abs(row.turn), 1.0)
-            lines = np.array(shape.lines)
-            along = jnp.where(lines, row.length, curved)
+            lines, curves = np.array(shape.lines), shape.curve_sizes
+            along = jnp.where(lines, row.length, curved + curves)
             shortest.append(jnp.min(jnp.where(along > 0, along, jnp.inf)))
-            plain = ~lines & (np.array(shape.groups) < 0)
-            radii.append(jnp.where(plain & shape.has_extent, row.radius, jnp.inf))
+            radii.append(jnp.where(~lines & shape.has_extent, row.radius + curves, jnp.inf))
         first, second = self.pairs
         # how sharply the one is bent round which the center of the other goes; within a hollow arc, if it fits in
         reach, hollow = radii[0][first] + radii[1][second], self.hollow_pairs

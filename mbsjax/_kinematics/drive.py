@@ -262,7 +262,8 @@ def root(
 
     They come from the implicit function theorem, J dq = -dr, to any order and in both modes; how `q` was
     found does not enter them (Haug 3.7.12). What the equations leave free follows the `estimate` from which q was
-    found, if there was one: the root moves with it as if it were the nearest to it.
+    found, if there was one: the root moves with it as if it were the nearest to it. How J changes on the way from a far
+    estimate is left out, so that slopes of what is free are then approximate.
     """
     return q
 

@@ -19,8 +19,8 @@ from .._model.gauge import AbstractGauge
 from .._model.joint.base import AbstractFlatPair, AbstractPair, fixed_screws, local_twists, motion
 from .._model.joint.clearance import Clearance
 from .._model.mechanism import Mechanism
-from .._model.profile.base import Row
-from .._model.profile.closest_pair import ClosestPair, CommonNormal
+from .._model.profile.closest_pair import ClosestPair
+from .._model.profile.common_normal import CommonNormal
 from .._numerics.groups import SE2, SE3, AbstractPose, lanewise, one, part, pick, take, wide
 from .._numerics.linalg import least_squares
 from .._programs.trees import once
@@ -394,14 +394,10 @@ def _system(mech: Mechanism) -> System:
     X_A, X_B = plan.group.stack(X_A), plan.group.stack(X_B)
     lengths = [X_A.position.reshape(-1), X_B.position.reshape(-1)]
     lengths += [g.value[None] for g in mech.gauges if g.value is not None and g.dimension]
-    lengths += [jnp.stack([row.x, row.y, row.radius, row.length]).reshape(-1) for row in _rows(contacts)]
+    lengths += [side.size[None] for t in contacts if isinstance(t, ContactGeometry) for side in (t.A, t.B)]
     contacts = tuple(
         jax.tree_util.tree_map(lambda *x: jnp.stack(x) if eqx.is_array(x[0]) else x[0], *(contacts[k] for k in members))
         for members in plan.contact_kinds
     )
     reach = jax.lax.stop_gradient(jnp.max(jnp.abs(jnp.concatenate(lengths))))
     return System(plan, pairs, X_A, X_B, inlet, outlet, mech.gauges, contacts, jnp.where(reach > 0, reach, 1.0))
-
-
-def _rows(contacts: tuple[AbstractContactGeometry, ...]) -> list[Row]:
-    return [side.rows for t in contacts if isinstance(t, ContactGeometry) for side in (t.A, t.B)]

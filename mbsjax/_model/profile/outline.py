@@ -17,6 +17,7 @@ from .elements import Line
 
 
 SMOOTH = AGREEING  # a corner that turns less has no extent
+_SHOWN = 5  # places of a curve tell how large it is
 _STEEP = 10.0  # elements are prolonged beyond a hollow corner by this many times the overlap
 
 
@@ -61,8 +62,26 @@ class Outline(AbstractModule):
 
     @property
     def size(self) -> Float[Array, ""]:
-        """The largest number that is a length."""
-        return jnp.max(jnp.abs(self.table) * np.array([1.0, 1, 1, 0, 0, 1])[:, None])
+        """The largest number that is a length; of curves, the farthest of some places."""
+        return jnp.maximum(
+            jnp.max(jnp.abs(self.table) * np.array([1.0, 1, 1, 0, 0, 1])[:, None]),
+            jnp.max(jnp.abs(self._along_curves()), initial=0.0),
+        )
+
+    def _along_curves(self) -> Float[Array, "curves places 2"]:
+        """Some places of each curve."""
+        curves = np.flatnonzero(np.array(self.groups) >= 0)
+        if not curves.size:
+            return jnp.zeros((0, _SHOWN, 2))
+        s = jnp.linspace(0.0, 1.0, _SHOWN)
+        return jax.vmap(lambda e: jax.vmap(self.curve(e))(s))(curves)
+
+    @property
+    def curve_sizes(self) -> Float[Array, " n"]:
+        """Half of how far each curve goes away from where it begins; zero for the others."""
+        curves, places = np.flatnonzero(np.array(self.groups) >= 0), self._along_curves()
+        far = jnp.max(jnp.sum((places - places[:, :1]) ** 2, -1), -1)
+        return jnp.zeros(self.count).at[curves].set(jnp.sqrt(far) / 2)
 
     def column(self, e: Any) -> Float[Array, "6 *e"]:
         """The numbers of an element, or of many."""
@@ -165,7 +184,7 @@ class Outline(AbstractModule):
         point = ~np.array(self.lines)[e] & (np.array(self.groups)[e] < 0) & (radius == 0)
         if not any(self.corners) and not any(self.hollow):
             return jnp.where(point, 0.0, jnp.inf)
-        long = jnp.where(self.is_line(e), length, jnp.abs(radius * turn))
+        long = jnp.where(self.is_line(e), length, jnp.abs(radius * turn)) + 2 * pick(self.curve_sizes, e)
         goes_on = jnp.where(s > 1, self._turns_inward(e, 1), self._turns_inward(e, -1)) & (long > 0)
         return jnp.where(point, 0.0, jnp.where(goes_on, jnp.maximum(s - 1, -s) * long / _STEEP, jnp.inf))
 
