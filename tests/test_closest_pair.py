@@ -189,6 +189,18 @@ def test_a_hollow_corner_is_never_touched():
     np.testing.assert_array_equal(np.floor(q[:, 0]), np.where(to_floor < to_wall, 4, 6))
 
 
+@pytest.mark.parametrize("samples", [1, 2, 65])
+def test_a_corner_touches_a_curve_that_few_places_show_or_one_of_them_exactly(samples):
+    """Half way, the corner stands on the top of a parabola: of 65 places, that is one."""
+    parabola = mbs.Curve(lambda s: (2 - 4 * s, 1 - (2 - 4 * s) ** 2), samples=samples)
+    hill = mbs.Profile.chain([parabola, mbs.Line((-2.0, -3.0), (2.0, -3.0))])
+    wedge = polygon((0.0, 0.0), (1.0, -0.5), (1.0, 0.5)).profile
+    solve = jax.jit(jax.vmap(lambda pose: mbs.contact_coordinates(hill, wedge, mbs.PlanarFrame(*pose))))
+    q = np.asarray(solve(np.array([[0.0, 1.0, np.pi / 2], [0.0, 1.25, np.pi / 2]])))
+    np.testing.assert_allclose(q[:, 2], [0.0, 0.25], atol=1e-12)
+    np.testing.assert_allclose(q[:, 0], 0.5, atol=1e-9)
+
+
 def planar(rows):
     (a, b, x), (c, d, y) = rows
     return np.array([[a, b, 0, x], [c, d, 0, y], [0, 0, 1, 0], [0, 0, 0, 1.0]])

@@ -1,12 +1,10 @@
 """Bodies of any shape among walls of any shape: how far they are told to be apart, and what no simulation may do."""
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from mbsjax._model.profile.closest_pair import closest_pair, element_pairs
-from mbsjax._numerics.groups import SE2
+import mbsjax as mbs
 
 from .tumbling import SHAPES, Scenes, certified, profile, scenes, simulated, touch
 
@@ -22,11 +20,9 @@ def told(drawn: Scenes, names: tuple[str, str], hole: bool, poses: np.ndarray) -
     @jax.jit
     @jax.vmap
     def gaps(walls, body, poses):
-        A = profile(kinds[0], walls, SHAPES[names[0]][1], hole).outline
-        B = profile(kinds[1], body, SHAPES[names[1]][1], False).outline
-        pairs = element_pairs(A, B, tuple(range(A.count)), tuple(range(B.count)))
-        at = jax.vmap(lambda p: SE2(jnp.cos(p[2]), jnp.sin(p[2]), p[0], p[1], p[2]))(poses)
-        return jax.vmap(lambda X: closest_pair(A, B, X, pairs)[0].gap)(at)
+        around = profile(kinds[0], walls, SHAPES[names[0]][1], hole)
+        inner = profile(kinds[1], body, SHAPES[names[1]][1], False)
+        return jax.vmap(lambda p: mbs.contact_coordinates(around, inner, mbs.PlanarFrame(*p))[2])(poses)
 
     return np.asarray(gaps(*([x for _, *x in pieces] for pieces in (drawn.walls, drawn.body)), poses))
 

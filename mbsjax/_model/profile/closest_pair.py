@@ -66,16 +66,13 @@ def closest_pair(
     e1, e2 = pairs
     size = jnp.maximum(A.size, B.size)
     curves = bool(A.curves or B.curves)
-    closed = bool(A.curves and B.curves and A.endless and B.endless)
-    deep = jnp.inf if closed else _DEEP * size  # what is nearest is never behind one of two boundaries without others
-
+    rings = A.is_ring and B.is_ring  # what is nearest is never behind one of two boundaries that have no others
     left = functools.partial(_left, skip, radius, same)
     plain = np.array([A.groups[i] < 0 and B.groups[j] < 0 for i, j in zip(*pairs)], dtype=bool)
     if curves:
-        if apart is not None and not closed:
-            deep = jnp.where(apart > -jnp.inf, _DEEPER, 1.0) * deep
-        A_, B_, X_, size_, deep_ = frozen((A, B, X, size, deep))  # which pair it is has no derivative
-        found, bent, at, common = _normals_with_curves(A_, B_, X_, pairs, size_, deep_, left)
+        times = jnp.ones(len(e1)) if apart is None else jnp.where(apart > -jnp.inf, _DEEPER, 1.0)
+        A_, B_, X_, size_ = frozen((A, B, X, size))  # which pair it is has no derivative
+        found, bent, at, common = _normals_with_curves(A_, B_, X_, pairs, size_, times * _DEEP * size_, left)
     else:
         found, bent, at, common = _normals_of_plain(A, B, X, pairs, skip is not None)
     gap = frozen(found.gap)
@@ -85,24 +82,24 @@ def closest_pair(
     good &= shortest
     ranges = [(s >= -_SLACK()) & (s <= 1 + _SLACK()) for s in (found.s1, found.s2)]
     on_both = ranges[0] & ranges[1]
-    beyond, prolonged = good & ~on_both, good  # plain elements without end, curves by the longest step
+    beyond, extended = good & ~on_both, good  # plain elements without end, curves by the longest step
     for shape, e, s, inside in ((A, e1, found.s1, ranges[0]), (B, e2, found.s2, ranges[1])):
         beyond &= inside | (clear <= -shape.least_overlap_beyond(e, s))
-        prolonged &= (np.array(shape.groups)[e] < 0) | ((s >= -STRIDE) & (s <= 1 + STRIDE))
+        extended &= (np.array(shape.groups)[e] < 0) | ((s >= -STRIDE) & (s <= 1 + STRIDE))
     if not anywhere:
         good &= on_both
-    outside = (prolonged | plain & shortest) & (clear > -_OVERLAP() * size)
+    outside = (extended | plain & shortest) & (clear > -_OVERLAP() * size)
     if at is not None:
         elsewhere = ~left(at.T)
         good, beyond = good & elsewhere, beyond & elsewhere
     disc = _disc_radius(A, B)
-    score = gap if closed else jnp.abs(gap + disc) - disc
+    score = gap if rings else jnp.abs(gap + disc) - disc
     if apart is not None:
         assert radius is not None
         # behind a hollow corner no normal meets an element: there one has passed the surface that goes on from it
         entered = (apart > -jnp.inf) & (clear <= 0)
         good |= entered & beyond
-        deepest = jnp.maximum(deep, 2 * disc)
+        deepest = jnp.inf if rings else jnp.maximum(_DEEP * size, 2 * disc)
         good &= entered | outside | (((radius < 0) | ~plain) & (gap > -deepest))
         score = jnp.where(entered, clear, score)
     score = jnp.where(good, score, jnp.inf)
@@ -112,7 +109,7 @@ def closest_pair(
     if curves:
         exact = common_normal(A, B, X, e1, e2, best.s1, best.s2)
         near = exact.gap < best.gap + _OVERLAP() * size  # else it is a place that was seen
-        best = tree_where(near, exact, best) if closed else exact
+        best = tree_where(near, exact, best) if rings else exact
     best = best._replace(gap=jnp.where(there, best.gap, jnp.inf))
     return ClosestPair(e1, e2, *best), jnp.where(outside, far, -jnp.inf)
 
@@ -174,22 +171,23 @@ def _normals_of_plain(A: Outline, B: Outline, X: SE2, pairs: tuple[np.ndarray, n
 
 
 def _normals_with_curves(
-    A: Outline, B: Outline, X: SE2, pairs: tuple[np.ndarray, np.ndarray], size: Array, deep: Any, left: Any
+    A: Outline, B: Outline, X: SE2, pairs: tuple[np.ndarray, np.ndarray], size: Array, deep: Array, left: Any
 ):
     """The common normals of all pairs where curves are among them; the sums of the curvatures there, the places on the
     first profile, and whether it is a common normal that was found.
 
     Curves may be near each other in several places. Of those that are not `left` out the deepest counts, where bodies
     may have come to overlap, else the nearest: those that overlap by more than `deep` lie behind each other. Where one
-    closed curve is deep in another it may have no normal: there a place that was seen on the way to it stands for it.
+    ring is deep in another it may have no normal: there a place that was seen on the way to it stands for it.
     """
     e1, e2 = (jnp.asarray(x) for x in pairs)
+    rings = A.is_ring and B.is_ring
 
     def found(i: Array, j: Array, s1: Array, s2: Array, seen: CommonNormal):
         normal = common_normal(A, B, X, i, j, s1, s2)
         on_a, on_b = A.place(i, normal.s1), B.place(j, normal.s2)
         common, bent = _is_common(on_a, on_b, X, normal.gap, size), on_a.curvature + on_b.curvature
-        if not isinstance(deep, float):
+        if not rings:
             return normal, on_a.position, bent, common
         known = common & (bent > 0) & (normal.gap <= seen.gap)
         mine = (normal, on_a.position, bent, common)
@@ -204,7 +202,8 @@ def _normals_with_curves(
     gap, good = normals.gap, common & (bent > 0) & ~left(places)
     for s in normals[:2]:
         good &= (s >= -_SLACK()) & (s <= 1 + _SLACK())
-    k = jnp.argmin(jnp.where(good, jnp.where(gap > -jnp.reshape(deep, (-1, 1)), gap, jnp.abs(gap)), jnp.inf), 1)
+    score = gap if rings else jnp.where(gap > -deep[:, None], gap, jnp.abs(gap))
+    k = jnp.argmin(jnp.where(good, score, jnp.inf), 1)
     take = lambda x: jnp.take_along_axis(x, k[:, None], 1, mode="promise_in_bounds")[:, 0]
     at = jnp.stack([take(places[..., 0]), take(places[..., 1])])
     return CommonNormal(*map(take, normals)), take(bent), at, take(common)

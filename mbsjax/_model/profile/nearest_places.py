@@ -50,7 +50,8 @@ def _nearest_to_plain(curve: PlacedElement, plain: PlacedElement) -> Array:
         """Where the distance is least, as it changes here."""
         p, v, a = _moving(curve.curve, s)
         off = p - base
-        length = jnp.sqrt(jnp.sum(off * off))
+        square = jnp.sum(off * off)
+        length = jnp.sqrt(jnp.where(square > 0, square, 1.0))  # where it has come to a point it stays
         out = off / length
         n = where(line, normal, side * out)
         across = jnp.sum(v * v) - jnp.sum(out * v) ** 2
@@ -120,7 +121,7 @@ def _lowest(rows: Array, endless: bool) -> Array:
 
 
 def _samples(shape: Outline, curve: Callable[[Array], Array]) -> tuple[Array, Array]:
-    grid = jnp.linspace(0.0, 1.0, shape.samples, endpoint=not shape.endless)
+    grid = jnp.linspace(0.0, 1.0, max(shape.samples, _PLACES), endpoint=not shape.endless)
     return grid, jax.vmap(curve)(grid)
 
 

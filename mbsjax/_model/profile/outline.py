@@ -56,6 +56,11 @@ class Outline(AbstractModule):
         return self.endless and not self.curves and not self.hollow[0]
 
     @property
+    def is_ring(self) -> bool:
+        """Whether it is one curve that runs into itself."""
+        return self.endless and bool(self.curves)
+
+    @property
     def rows(self) -> Row:
         """All rows at once."""
         return Row(*self.table)
@@ -63,25 +68,22 @@ class Outline(AbstractModule):
     @property
     def size(self) -> Float[Array, ""]:
         """The largest number that is a length; of curves, the farthest of some places."""
-        return jnp.maximum(
-            jnp.max(jnp.abs(self.table) * np.array([1.0, 1, 1, 0, 0, 1])[:, None]),
-            jnp.max(jnp.abs(self._along_curves()), initial=0.0),
-        )
-
-    def _along_curves(self) -> Float[Array, "curves places 2"]:
-        """Some places of each curve."""
-        curves = np.flatnonzero(np.array(self.groups) >= 0)
-        if not curves.size:
-            return jnp.zeros((0, _SHOWN, 2))
-        s = jnp.linspace(0.0, 1.0, _SHOWN)
-        return jax.vmap(lambda e: jax.vmap(self.curve(e))(s))(curves)
+        plain = jnp.max(jnp.abs(self.table) * np.array([1.0, 1, 1, 0, 0, 1])[:, None])
+        return jnp.maximum(plain, jnp.max(jnp.abs(self._along_curves()))) if self.curves else plain
 
     @property
     def curve_sizes(self) -> Float[Array, " n"]:
         """Half of how far each curve goes away from where it begins; zero for the others."""
-        curves, places = np.flatnonzero(np.array(self.groups) >= 0), self._along_curves()
+        if not self.curves:
+            return jnp.zeros(self.count)
+        places = self._along_curves()
         far = jnp.max(jnp.sum((places - places[:, :1]) ** 2, -1), -1)
-        return jnp.zeros(self.count).at[curves].set(jnp.sqrt(far) / 2)
+        return jnp.zeros(self.count).at[np.array(self.groups) >= 0].set(jnp.sqrt(far) / 2)
+
+    def _along_curves(self) -> Float[Array, "curves places 2"]:
+        """Some places of each curve."""
+        curves, s = np.flatnonzero(np.array(self.groups) >= 0), jnp.linspace(0.0, 1.0, _SHOWN)
+        return jax.vmap(lambda e: jax.vmap(self.curve(e))(s))(curves)
 
     def column(self, e: Any) -> Float[Array, "6 *e"]:
         """The numbers of an element, or of many."""
@@ -184,7 +186,8 @@ class Outline(AbstractModule):
         point = ~np.array(self.lines)[e] & (np.array(self.groups)[e] < 0) & (radius == 0)
         if not any(self.corners) and not any(self.hollow):
             return jnp.where(point, 0.0, jnp.inf)
-        long = jnp.where(self.is_line(e), length, jnp.abs(radius * turn)) + 2 * pick(self.curve_sizes, e)
+        long = jnp.where(self.is_line(e), length, jnp.abs(radius * turn))
+        long = long + 2 * pick(self.curve_sizes, e) if self.curves else long
         goes_on = jnp.where(s > 1, self._turns_inward(e, 1), self._turns_inward(e, -1)) & (long > 0)
         return jnp.where(point, 0.0, jnp.where(goes_on, jnp.maximum(s - 1, -s) * long / _STEEP, jnp.inf))
 
