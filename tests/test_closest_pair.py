@@ -201,6 +201,27 @@ def test_a_corner_touches_a_curve_that_few_places_show_or_one_of_them_exactly(sa
     np.testing.assert_allclose(q[:, 0], 0.5, atol=1e-9)
 
 
+def test_the_nearer_one_of_two_places_close_together_is_found():
+    """Two bumps of a curve less than two of its 16 steps apart, wherever these fall, under a level line."""
+    a, leans, begins = 0.005, (4e-5, -4e-5), np.linspace(-0.57, -0.43, 32)
+    block = polygon((2.0, 0.0), (2.0, 1.0), (-2.0, 1.0), (-2.0, 0.0)).profile
+
+    @jax.jit
+    @jax.vmap
+    def gap(begin, lean):
+        x = lambda s: begin + 1 - s
+        curve = mbs.Curve(lambda s: (x(s), a * x(s) ** 2 - x(s) ** 4 - lean * x(s)), samples=16)
+        ends = [(begin, -2.0), (begin + 1, -2.0)]
+        rest = [mbs.Line((begin, curve(1.0).position[1]), ends[0]), mbs.Line(*ends)]
+        hill = mbs.Profile.chain([curve, *rest, mbs.Line(ends[1], (begin + 1, curve(0.0).position[1]))])
+        return mbs.contact_coordinates(hill, block, mbs.PlanarFrame(*jnp.array([0.0, 0.1, 0.0])))[2]
+
+    for lean in leans:
+        tops = np.roots([-4, 0, 2 * a, -lean])
+        high = max(a * x**2 - x**4 - lean * x for x in tops.real[np.abs(tops.imag) < 1e-12])
+        np.testing.assert_allclose(gap(begins, jnp.full(32, lean)), 0.1 - high, rtol=0, atol=1e-12)
+
+
 def planar(rows):
     (a, b, x), (c, d, y) = rows
     return np.array([[a, b, 0, x], [c, d, 0, y], [0, 0, 1, 0], [0, 0, 0, 1.0]])

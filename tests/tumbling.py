@@ -175,7 +175,7 @@ class Touch(NamedTuple):
     body: np.ndarray
 
 
-def touch(walls: list[Piece], body: list[Piece], poses: np.ndarray, candidates: int = 6) -> Touch:
+def touch(walls: list[Piece], body: list[Piece], poses: np.ndarray, candidates: int = 9) -> Touch:
     """The nearest places of a body and walls, in poses [n, m, (x, y, angle)]: the least of `outside` along the body's
     boundary."""
     n, m, _ = poses.shape
@@ -183,8 +183,9 @@ def touch(walls: list[Piece], body: list[Piece], poses: np.ndarray, candidates: 
     grid = np.broadcast_to(GRID, (n, m, len(GRID)))
     rows = np.stack([outside(walls, moved(place(piece, grid)[0]))[0] for piece in body], 2)  # [n, m, pieces, places]
     padded = np.pad(rows, ((0, 0),) * 3 + ((1, 1),), constant_values=np.inf)
-    low = np.where((rows <= padded[..., :-2]) & (rows <= padded[..., 2:]), rows, np.inf).reshape(n, m, -1)
-    first = np.argsort(low, -1)[..., :candidates]
+    low = np.pad((rows <= padded[..., :-2]) & (rows <= padded[..., 2:]), ((0, 0),) * 3 + ((1, 1),))
+    near = low[..., 1:-1] | low[..., :-2] | low[..., 2:]  # where it is low, another place may be hidden beside it
+    first = np.argsort(np.where(near, rows, np.inf).reshape(n, m, -1), -1)[..., :candidates]
     which, s = np.divmod(first, len(GRID))
     ends = (GRID[s] - GRID[1], GRID[s] + GRID[1])
     lo, hi = ends if body[0][0] == "spline" else np.clip(ends, 0, 1)

@@ -19,15 +19,14 @@ from .outline import Outline
 
 _DESCENT = 8  # steps along a curve from a point of it that is nearest to another element,
 _FEET = 3  # steps to the foot of a point on a curve,
-_PLACES = 3  # and how many places may be nearly as near
+_PLACES = 3  # and how many places may be nearly as near, each looked for from two points
 
 
 def nearest_places(A: Outline, B: Outline, X: SE2, e1: Array, e2: Array) -> tuple[tuple[Array, Array], CommonNormal]:
     """Local coordinates of places where two elements are nearest to each other, some of each, from which Newton's
     method finds common normals; and those of two curves from which they were found, with the distances there."""
-    half = jnp.full(_PLACES, 0.5)
-    s1 = s2 = half
-    seen = CommonNormal(half, half, jnp.full(_PLACES, jnp.inf))
+    s1 = s2 = half = jnp.full(2 * _PLACES, 0.5)
+    seen = CommonNormal(half, half, jnp.full_like(half, jnp.inf))
     first, second = PlacedElement(A, None, e1), PlacedElement(B, X, e2)
     if A.curves and B.has_plain:
         s1 = _nearest_to_plain(first, second)
@@ -113,11 +112,13 @@ def _onward(s: Array, by: Array, shape: Outline) -> Array:
 
 
 def _lowest(rows: Array, endless: bool) -> Array:
-    """The places of the least of some numbers that are no more than those beside them."""
+    """The places of the least of some numbers that are no more than those beside them, and the lower ones of these:
+    from there it may go down to another place, which is lower still."""
     before, after = jnp.roll(rows, 1), jnp.roll(rows, -1)
     if not endless:
         before, after = before.at[0].set(jnp.inf), after.at[-1].set(jnp.inf)
-    return jax.lax.top_k(-jnp.where((rows <= before) & (rows <= after), rows, jnp.inf), _PLACES)[1]
+    k = jax.lax.top_k(-jnp.where((rows <= before) & (rows <= after), rows, jnp.inf), _PLACES)[1]
+    return jnp.concatenate([k, (k + jnp.where(before[k] < after[k], -1, 1)) % rows.shape[0]])
 
 
 def _samples(shape: Outline, curve: Callable[[Array], Array]) -> tuple[Array, Array]:
