@@ -60,8 +60,8 @@ def state(
     - `mech`: the mechanism. Joints with play are as [`mbsjax.loosened`][] has them: they lie where
         their play says, and rest there, unless a position or a velocity of `"B play"` is given.
     - `positions`: coordinates or gauges by name, which are held while the others are found; or all stored
-        coordinates, which are taken as an estimate. Derivatives go through both; what loops leave free follows an
-        estimate as the nearest position to it does, but for how the loops bend between a far estimate and that.
+        coordinates, which are taken as an estimate. Derivatives go through both; what loops leave free is where it
+        is estimated, as in [`mbsjax.assemble`][].
     - `velocities`: of coordinates, by name. The others are what the constraints make of them; where that leaves them
         free, they are those of least kinetic energy: zero, if nothing pushes them. Or those of all, as an array.
     - `drive`: the coordinates and gauges that are driven, as in [`mbsjax.simulate`][]; they need no

@@ -73,7 +73,8 @@ def assemble(
     """Closes all loops, starting from an estimate of the coordinates.
 
     Damped Newton steps (Levenberg-Marquardt) get near from afar, Newton finishes. Where the mechanism is
-    free to move, the position found is one near the estimate. What is given weighs: where that is far from a
+    free to move, as many coordinates as it has degrees of freedom are just where they are estimated, and the others
+    follow: preferably given ones, and first ones. What is given weighs: where the position found is far from a
     given estimate, coordinates without one are found from the others first, with several tries. A warning names given
     estimates that the position found is far from.
 
@@ -87,7 +88,8 @@ def assemble(
     - `throw`: whether to raise when the loops do not close, saying which and by how much, and
         whether other estimates would do. Under `jit` or `vmap`, look at `.result`.
 
-    **Returns:** an [`mbsjax.Assembly`][]. Its derivatives come from the implicit function theorem.
+    **Returns:** an [`mbsjax.Assembly`][]. Its derivatives come from the implicit function theorem; they are approximate
+    where the mechanism is free to move and no coordinate can be where it is estimated.
 
     !!! Example
 
@@ -162,7 +164,7 @@ def _search_many(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Ar
     random = jax.random.uniform(jax.random.key(0), (64, scale.shape[0]), minval=-jnp.pi, maxval=jnp.pi)
     starts = jax.vmap(problem.system.retract, (None, 0))(problem.place(q, t), random * scale)
     starts = jnp.concatenate([q[None], starts])
-    found, _, closed, r = jax.vmap(lambda q: levenberg_marquardt(problem, q, t, 200))(starts)
+    found, _, closed, r, _ = jax.vmap(lambda q: levenberg_marquardt(problem, q, t, 200))(starts)
     best = jnp.argmin(jnp.sum(r**2, -1))
     return found[best], closed[best], r[best] * problem.row_sizes
 

@@ -220,9 +220,9 @@ def moved(motion: Motion, lies: Float[Array, "times n"]) -> Displaced:
         there = jnp.all(jnp.isfinite(q))
         start = jnp.where(there, q, first)
         at_rest, start, then = frozen((problem, start, t))
-        found, _, closed, _ = levenberg_marquardt(at_rest, start, then, 60)
+        found, _, closed, *_ = levenberg_marquardt(at_rest, start, then, 60)
         found = jax.lax.stop_gradient(found)
-        q = root(problem, found, t, None) if len(problem.unknown) else problem.place(found, t)
+        q = root(problem, found, t) if len(problem.unknown) else problem.place(found, t)
         v, a, r = rates(problem, q, t)
         residual = jnp.max(jnp.abs(r * problem.row_sizes), initial=0.0)
         good = there & closed

@@ -8,12 +8,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
 from .._events.places import Places
 from .._model.mechanism import Mechanism
 from .._numerics.groups import lanewise, pick
-from .._numerics.linalg import least_norm, least_squares
+from .._numerics.linalg import least_squares
 from .._programs.custom_types import Number
 from .._programs.names import unknown
 from .._programs.precision import as_float, number
@@ -48,6 +48,13 @@ def constant_speed(speed: Number, start: Number = 0.0) -> Uniform:
     return Uniform(number(speed, "the speed of a driver"), number(start, "the start of a driver"))
 
 
+class Kept(eqx.Module):
+    """Unknowns that the equations leave free: they stay where an estimate has them."""
+
+    estimate: Float[Array, " nq"]
+    which: Bool[Array, " nu"]
+
+
 class Problem(eqx.Module):
     """Loops and gauges of a mechanism, some coordinates and gauges prescribed in time.
 
@@ -63,10 +70,15 @@ class Problem(eqx.Module):
     gauge_functions: tuple[Callable, ...]
     gauges: tuple[int, ...] = eqx.field(static=True)
     mode: Mode | None = None  # of the contacts
+    kept: Kept | None = None
 
     def with_mode(self, mode: Mode | None) -> "Problem":
         """The same with the contacts in another mode."""
         return dataclasses.replace(self, mode=mode)
+
+    def keeping(self, kept: Kept) -> "Problem":
+        """The same with equations for what would be free."""
+        return dataclasses.replace(self, kept=kept)
 
     def on_closest_pairs(self, q: Float[Array, "nq *lanes"]) -> "Problem":
         """The same with every contact on the elements that are closest where the coordinates are q."""
@@ -77,7 +89,10 @@ class Problem(eqx.Module):
 
     @property
     def row_sizes(self) -> Float[Array, "m *lanes"]:
-        return self.system.row_sizes(self.gauges, self.mode)
+        sizes = self.system.row_sizes(self.gauges, self.mode)
+        if self.kept is None:
+            return sizes
+        return jnp.concatenate([sizes, frozen(pick(self.system.column_sizes(), self.unknown))])
 
     @property
     def unknown(self) -> np.ndarray:
@@ -132,7 +147,15 @@ class Problem(eqx.Module):
         self, q: Float[Array, "nq *lanes"], t: Float[Array, "*lanes"], afar: bool = False
     ) -> Float[Array, "m *lanes"]:
         """What the loops, gauges and contacts lack, scaled."""
-        return equations.residual(self.system, self.place(q, t), self.targets(t), self.mode, afar) / self.row_sizes
+        q = self.place(q, t)
+        r = equations.residual(self.system, q, self.targets(t), self.mode, afar)
+        return (r if self.kept is None else jnp.concatenate([r, self._beside(q)[0]])) / self.row_sizes
+
+    def _beside(self, q: Float[Array, " nq"]) -> tuple[Float[Array, " nu"], Float[Array, "nu nv"]]:
+        """How far from the estimate those unknowns are that are kept there, and how that changes with the freedoms."""
+        assert self.kept is not None
+        off, slopes = (pick(x, self.unknown) for x in self.system.beside(q, self.kept.estimate))
+        return jnp.where(self.kept.which, off, 0.0), jnp.where(self.kept.which[:, None], slopes, 0.0)
 
     def linearize(
         self,
@@ -156,6 +179,10 @@ class Problem(eqx.Module):
             n = r.shape[0] - self.mode.owner.shape[0]
             away = jnp.where(self.mode.owner >= 0, 0.0, self.mode.drift)
             in_time = jnp.concatenate([in_time[:n] * self.mode.clock, in_time[n:] * self.mode.clock - away])
+        if self.kept is not None:
+            off, slopes = self._beside(q)
+            r, in_time = jnp.concatenate([r, off]), jnp.concatenate([in_time, jnp.zeros_like(off)])
+            J = jnp.concatenate([J, slopes])
         rows, columns = self.row_sizes, self.system.column_sizes()
         J = pick(J * columns[None] / rows[:, None], self.unknown, 1)
         return r / rows, J, in_time / rows
@@ -255,34 +282,25 @@ class Hold(eqx.Module):
 
 
 @eqx.filter_custom_jvp
-def root(
-    problem: Problem, q: Float[Array, " nq"], t: Float[Array, ""], estimate: Float[Array, " nq"] | None
-) -> Float[Array, " nq"]:
+def root(problem: Problem, q: Float[Array, " nq"], t: Float[Array, ""]) -> Float[Array, " nq"]:
     """A position that was found, with the derivatives of the exact root.
 
     They come from the implicit function theorem, J dq = -dr, to any order and in both modes; how `q` was
-    found does not enter them (Haug 3.7.12). What the equations leave free follows the `estimate` from which q was
-    found, if there was one: the root moves with it as if it were the nearest to it. How J changes on the way from a far
-    estimate is left out, so that slopes of what is free are then approximate.
+    found does not enter them (Haug 3.7.12).
     """
     return q
 
 
 @root.def_jvp
 def _root_jvp(primals, tangents):
-    problem, q, t, estimate = primals
-    problem_dot, _, t_dot, estimate_dot = tangents
-    q = root(problem, q, t, estimate)
+    problem, q, t = primals
+    problem_dot, _, t_dot = tangents
+    q = root(problem, q, t)
     r_dot, driven_dot = (
         _slope(f, (problem, t), (problem_dot, t_dot)) for f in (lambda p, s: p.residual(q, s), Problem.prescribed)
     )
     _, J, _ = problem.linearize(q, t)
-    solve = least_squares(J, refine=1) if estimate is None else least_norm(J)
-    y_dot = jnp.zeros(J.shape[1])
-    if estimate_dot is not None:
-        moved = problem.system.freedom_rates(estimate, estimate_dot)
-        y_dot = pick(moved / problem.system.column_sizes(), problem.unknown)
-    y_dot = y_dot - solve((r_dot + J @ y_dot)[:, None])[:, 0]
+    y_dot = -least_squares(J, refine=1)(r_dot[:, None])[:, 0]
     d_dot = problem.spread(y_dot, driven_dot)
     return q, jax.jvp(lambda d: problem.system.retract(q, d), (jnp.zeros_like(d_dot),), (d_dot,))[1]
 

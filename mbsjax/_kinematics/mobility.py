@@ -132,7 +132,7 @@ def driver_fault(
     Nothing, if they are not."""
     kinematic = make_problem(mech, {})
     if not closed:  # perhaps because of the drivers: let go of them
-        q, _, free, _ = _search(kinematic, q, t)
+        q, free = _search(kinematic, q, t)
         if not bool(free):
             return ""  # the mechanism itself does not close; that is told elsewhere
     look = lambda q: _driver_fault(mech, kinematic, problem, q, closed, t, positions)
@@ -218,8 +218,9 @@ def _unknown_jacobian(problem: Problem, q: Array, t: Array) -> Array:
 
 
 @once
-def _search(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array, Array]:
-    return levenberg_marquardt(problem, q, t, 200)
+def _search(problem: Problem, q: Array, t: Array) -> tuple[Array, Array]:
+    found, _, closed, *_ = levenberg_marquardt(problem, q, t, 200)
+    return found, closed
 
 
 @once
@@ -232,7 +233,7 @@ def _generic(problem: Problem, q: Array, t: Array) -> Array:
     push = jax.random.normal(jax.random.key(0), (J.shape[1],))
     allowed = push - jnp.linalg.pinv(J, rtol=1e-7) @ (J @ push) if J.shape[0] else push
     held = jnp.arange(len(push)) == jnp.argmax(jnp.abs(allowed))
-    near, _, closed, _ = levenberg_marquardt(
+    near, _, closed, *_ = levenberg_marquardt(
         problem, problem.move(q, 2e-2 * allowed / jnp.max(jnp.abs(allowed))), t, 200, ~held
     )
     return jnp.where(closed, near, q)

@@ -294,7 +294,7 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
     def complete(q: Array, t: Array, mode: Mode | None, there: Array, output: Array) -> tuple[list[Array], Array]:
         problem_ = problem.with_mode(mode)
         t, q = jnp.where(there, t, ts[0]), jnp.where(there, q, q0_)  # harmless where there is nothing
-        q = root(problem_, q, t, None)
+        q = root(problem_, q, t)
         v, a, r = rates(problem_, q, t)
         residual = jnp.max(jnp.abs(r * problem_.row_sizes), initial=0.0)
         closed = is_closed(r) | ~(there & output)

@@ -57,7 +57,7 @@ def _replay(
             """The position a little further on."""
             now = problem.with_mode(mode._replace(held=held + mode.drift * x))
             then = t + mode.clock * x
-            return now, root(now, row.q, then, None), then
+            return now, root(now, row.q, then), then
 
         def guard(x: Array) -> Array:
             now, q, then = at(x)

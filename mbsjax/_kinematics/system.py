@@ -69,12 +69,14 @@ class System(eqx.Module):
             return v
         return jax.jvp(lambda d: self.retract(q, d), (jnp.zeros_like(v),), (v,))[1]
 
-    def freedom_rates(self, q: Float[Array, " nq"], q_dot: Float[Array, " nq"]) -> Float[Array, " nv"]:
-        """How fast the freedoms move, where the coordinates move with q_dot: `stored_rates` the other way."""
+    def beside(self, q: Float[Array, " nq"], other: Float[Array, " nq"]) -> tuple[Array, Array]:
+        """How far a position is from another one, in the freedoms there, and how that changes with its own."""
         if all(isinstance(pair, AbstractFlatPair) for pair in self.pairs):
-            return q_dot
-        E = jax.jacfwd(lambda v: self.stored_rates(q, v))(jnp.zeros(len(self.layout.lengths)))
-        return least_squares(E)(q_dot[:, None])[:, 0]
+            return q - other, jnp.eye(q.shape[0])
+        none = jnp.zeros(len(self.layout.lengths))
+        here, there = (jax.jacfwd(lambda v, at=x: self.stored_rates(at, v))(none) for x in (q, other))
+        from_stored = least_squares(there)
+        return from_stored((q - other)[:, None])[:, 0], from_stored(here)
 
     def poses(self, q: Float[Array, "nq *lanes"]) -> AbstractPose:
         """The pose in ground of every body, numbered as the tree reaches them."""

@@ -39,19 +39,6 @@ def least_squares(
     return solution
 
 
-def least_norm(J: Float[Array, "m n *lanes"]) -> Callable[[Array], Array]:
-    """The map from B [m k], within what J can make, to the shortest X [n k] with J X = B. Redundant rows of J are
-    welcome. One step of refinement wins back the accuracy that squaring loses."""
-    J_T = jnp.swapaxes(J, 0, 1)
-    solve = definite(product(J, J_T))
-
-    def solution(B: Float[Array, "m k *lanes"]) -> Float[Array, "n k *lanes"]:
-        X = product(J_T, solve(B))
-        return X + product(J_T, solve(B - product(J, X)))
-
-    return solution
-
-
 def without_singletons(
     J: Float[Array, "m n *lanes"], singletons: tuple[tuple[int, int], ...]
 ) -> Float[Array, "r k *lanes"]:
@@ -408,21 +395,19 @@ def echelon(C: Float[Array, "m n"], *, tol: float = 1e-9) -> Echelon:
     if m == 0 or n == 0:
         zero = jnp.zeros((), int)
         return Echelon(zero, jnp.zeros(n, bool), jnp.zeros(m, bool), jnp.eye(n))
-    least = tol * jnp.max(jnp.abs(C))
+    least, rows, columns = tol * jnp.max(jnp.abs(C)), np.arange(m), np.arange(n)
 
     def step(_, state):
         A, used, row_of = state
-        open_ = ~used[:, None] & (row_of < 0)[None, :]
-        score = jnp.where(open_ & (jnp.abs(A) > least), jnp.abs(A), 0.0)
-        i, j = jnp.unravel_index(jnp.argmax(score), (m, n))
-        found = score[i, j] > 0
-        row = A[i] / jnp.where(found, A[i, j], 1.0)
-        B = (A - A[:, j][:, None] * row[None, :]).at[i].set(row)
-        return (
-            jnp.where(found, B, A),
-            used.at[i].set(used[i] | found),
-            row_of.at[j].set(jnp.where(found, i, row_of[j])),
-        )
+        score = jnp.where(used[:, None] | (row_of >= 0), 0.0, jnp.abs(A))
+        best = jnp.argmax(score)
+        i = jax.lax.div(best, n)
+        found = jnp.max(score) > least
+        mine, own = (rows == i) & found, columns == best - i * n
+        row = jnp.sum(jnp.where(mine[:, None], A, 0.0), 0)
+        row = row / jnp.where(found, jnp.sum(jnp.where(own, row, 0.0)), 1.0)
+        A = jnp.where(mine[:, None], row, A - jnp.sum(jnp.where(own, A, 0.0), 1)[:, None] * row)
+        return A, used | mine, jnp.where(own & found, i, row_of)
 
     start = (C, jnp.zeros(m, bool), jnp.full(n, -1))
     A, used, row_of = jax.lax.fori_loop(0, min(m, n), step, start)
