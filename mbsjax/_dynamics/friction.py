@@ -19,6 +19,7 @@ from .._kinematics.layout import Layout
 from .._numerics.groups import wide
 from .._numerics.linalg import general
 from .._programs.precision import TINY
+from .._programs.trees import frozen
 
 
 _SOFT = 1e-6  # of a pair's mobility: pairs that stick and hold the same share it; three passes make up for that
@@ -142,7 +143,9 @@ class Friction(eqx.Module):
             stuck = problem.free / mobility + jnp.sum(W * f, 1)
             left = jnp.where(sticks, stuck, f + jnp.where(slips, mu * N + drag, 0.0))
             J = jnp.where(sticks[:, None], W + soft * eye, eye + jnp.where(slips, mu, 0.0)[:, None] * slopes)
-            return left, jnp.max(jnp.abs(left)) / (jnp.max(jnp.abs(f)) + jnp.max(jnp.abs(N)) + TINY()), J
+            # all of them may be zero: no slopes
+            lacks, *sizes = (jnp.max(jnp.abs(x)) for x in frozen((left, f, N)))
+            return left, lacks / (sum(sizes) + TINY()), J
 
         def newton(f: Array, _: Any = None) -> tuple[Array, tuple[Array, Array, Array]]:
             left, off, J = equations(f)
