@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 
 import mbsjax as mbs
+from mbsjax._dynamics.build import _friction
+from mbsjax._dynamics.friction import SlidingProblem
+from mbsjax._kinematics.system import system
 
 
 G, T_END, LANES = 9.81, 1.5, 256
@@ -314,3 +317,23 @@ def test_a_viscous_and_a_stribeck_part():
     rate = lambda t, y: [-G * (0.2 + 0.3 * np.exp(-np.abs(y[0]) / 0.4)) - 0.75 * y[0]]
     run = solve_ivp(rate, (0, 3), [3.0], events=still, method="DOP853", rtol=1e-12, atol=1e-13)
     assert stop(static=0.5, stribeck=0.4, viscous=1.5) == pytest.approx(run.t_events[0][0], abs=1e-9)
+
+
+def test_where_nothing_is_closed_friction_has_slopes_in_reverse_mode():
+    """All that is told has a cotangent, if only zero, also how well the equations are solved: 0/0 here."""
+    floor, rim = mbs.Profile.chain([mbs.Line((9.0, 0.0), (-9.0, 0.0))], closed=False), mbs.disc(0.1)
+    bodies = [mbs.Body("ground", profiles={"floor": floor})] + [mbs.Body(x, profiles={"rim": rim}) for x in "ab"]
+    joints = [mbs.Planar(x.upper(), "ground", x, start=(0.0, 0.0, 1.0)) for x in "ab"]
+    contacts = [mbs.Contact("on " + x, "ground.floor", x + ".rim", friction=0.3) for x in "ab"]
+    laid_out = system(mech := mbs.Mechanism(bodies, joints + contacts))
+    pairs = _friction(mech, laid_out.layout, laid_out.size)
+    none, W = jnp.zeros(2), jnp.eye(2)
+
+    def told(normal):
+        problem = SlidingProblem(none, none, W, none + 1, normal, 0 * W, jnp.zeros((0, 3)), jnp.zeros((0, 3, 2)))
+        return pairs.forces(problem, none > 0, none)
+
+    _, back = jax.vjp(told, none)
+    nothing = jax.tree_util.tree_map(jnp.zeros_like, told(none))
+    np.testing.assert_array_equal(back(nothing)[0], none)
+    np.testing.assert_array_equal(back(nothing._replace(margin=none + 1))[0], 0.3)

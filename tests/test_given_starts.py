@@ -182,3 +182,62 @@ def test_a_state_follows_what_is_given_with_derivatives(way):
     back = jax.jit(jax.grad(lambda h: weights @ found(h)))(0.0)
     np.testing.assert_allclose(slope, followed(way), rtol=0, atol=1e-12)
     np.testing.assert_allclose(back, weights @ slope, rtol=1e-12)
+
+
+def looped(lengths):
+    """Crank, coupler, follower and base of a four-bar."""
+    crank, coupler, follower, base = lengths
+    joints = [
+        mbs.Revolute("A", "ground", "crank"),
+        mbs.Revolute("B", "crank", "coupler", (crank, 0.0)),
+        mbs.Revolute("C", "coupler", "follower", (coupler, 0.0), (follower, 0.0)),
+        mbs.Revolute("D", "ground", "follower", (base, 0.0)),
+    ]
+    return mbs.Mechanism([mbs.Body(name) for name in ("crank", "coupler", "follower")], joints)
+
+
+def lacks(lengths, q):
+    """What its loop lacks, and the slopes of that in the angles and in the lengths, by hand."""
+    crank, coupler, follower, base = lengths
+    A, B, C, D = q
+    u, v, w = (np.array([np.cos(x), np.sin(x)]) for x in (A, A + B, D))
+    across = lambda x: np.array([-x[1], x[0]])
+    slopes = np.stack([crank * across(u) + coupler * across(v), coupler * across(v), 0 * u, -follower * across(w)], 1)
+    return (
+        np.append(crank * u + coupler * v - follower * w - [base, 0.0], A + B + C - D),
+        np.vstack([slopes, [1.0, 1.0, 1.0, -1.0]]),
+        np.vstack([np.stack([u, v, -w, [-1.0, 0.0]], 1), np.zeros(4)]),
+    )
+
+
+def test_what_a_loop_leaves_free_is_where_it_is_estimated_with_exact_slopes():
+    """Four-bars with all angles estimated, off by some tenths: one of them is kept, the others follow. Slopes in
+    lengths and estimates are those of the loop with that angle given."""
+    rng = np.random.default_rng(0)
+    lengths, estimates = [], []
+    while len(lengths) < 64:
+        (crank, coupler, follower, base), A = rng.uniform(1, 2, 4), rng.uniform(-np.pi, np.pi)
+        pin = crank * np.exp(1j * A)
+        diagonal = abs(base - pin)
+        opening = (coupler**2 + diagonal**2 - follower**2) / (2 * coupler * diagonal)
+        if diagonal > 0.2 and abs(opening) < 0.95:
+            slant = np.angle(base - pin) + rng.choice([-1, 1]) * np.arccos(opening)
+            D = np.angle(pin + coupler * np.exp(1j * slant) - base)
+            lengths.append([crank, coupler, follower, base])
+            estimates.append(np.array([A, slant - A, D - slant, D]) + rng.uniform(-0.5, 0.5, 4))
+
+    def found(lengths, estimate):
+        q = mbs.assemble(looped(lengths), estimate, throw=False).q
+        return q, q
+
+    x = jnp.asarray(lengths), jnp.asarray(estimates)
+    slopes, qs = jax.jit(jax.vmap(jax.jacfwd(found, (0, 1), has_aux=True)))(*x)
+    for lengths, estimate, q, in_lengths, in_estimate in zip(*map(np.asarray, (*x, qs, *slopes)), strict=True):
+        r, in_angles, J = lacks(lengths, q)
+        kept = int(np.argmin(np.abs(q - estimate)))
+        assert np.abs(r).max() < 1e-12 and abs(q[kept] - estimate[kept]) < 1e-12
+        assert np.abs(q - estimate).max() < 1.0
+        others = -np.linalg.solve(np.vstack([in_angles, np.eye(4)[kept]]), np.vstack([J, np.zeros(4)]))
+        np.testing.assert_allclose(in_lengths, others, rtol=1e-7, atol=1e-7)
+        along = np.linalg.solve(np.vstack([in_angles, np.eye(4)[kept]]), np.eye(4)[3])
+        np.testing.assert_allclose(in_estimate, np.outer(along, np.eye(4)[kept]), rtol=1e-7, atol=1e-7)

@@ -89,7 +89,7 @@ def assemble(
         whether other estimates would do. Under `jit` or `vmap`, look at `.result`.
 
     **Returns:** an [`mbsjax.Assembly`][]. Its derivatives come from the implicit function theorem; they are approximate
-    where the mechanism is free to move and no coordinate can be where it is estimated.
+    where the mechanism is free to move and no coordinate near the position found can be where it is estimated.
 
     !!! Example
 

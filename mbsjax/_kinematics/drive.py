@@ -316,8 +316,8 @@ def lock_time(problem: Problem, q: Array, t: Array) -> Array:
     """The time of a lock-up, with its derivatives to first order.
 
     Where J is singular, with beta J = 0, the residual can vanish only if beta r does: beta dr + beta r_t dt = 0
-    (the theorem of the alternative, Haug 3.7). q, the last position found, is some 1e-5 short of the singular one,
-    and so are the derivatives.
+    (the theorem of the alternative, Haug 3.7). q, the last position found, is some 1e-5 short of the singular one: one
+    step of Newton's method leads to where time stands still along the path.
     """
     return t
 
@@ -326,10 +326,19 @@ def lock_time(problem: Problem, q: Array, t: Array) -> Array:
 def _lock_time_jvp(primals, tangents):
     problem, q, t = primals
     stopped = jnp.isfinite(t)
-    now = jnp.where(stopped, t, 0.0)
-    _, J, in_time = frozen(problem.linearize(q, now))
-    rush = least_squares(J)(-in_time[:, None])  # velocities, which grow along the null vector of J
-    beta = J @ jnp.linalg.solve(J.T @ J, rush[:, 0])
-    r_dot = _slope(lambda p: p.residual(q, now), (problem,), (tangents[0],))
-    lag = jnp.dot(beta, r_dot) / jnp.where(stopped, jnp.dot(beta, in_time), 1.0)
-    return t, jnp.where(stopped, -lag, 0.0)
+    now, still = jnp.where(stopped, t, 0.0), frozen(problem)
+
+    def rush(y: Array, dt: Array) -> tuple[Array, Array, Array]:
+        """Velocities, which grow along the null vector of J; the direction beta, and what time does to the residual."""
+        _, J, in_time = still.linearize(still.move(q, y), now + dt)
+        v = least_squares(J)(-in_time[:, None])[:, 0]
+        beta = J @ jnp.linalg.solve(J.T @ J, v)
+        return v, beta / jnp.linalg.norm(beta), in_time
+
+    (v, beta, in_time), along = jax.linearize(rush, jnp.zeros(len(problem.unknown)), jnp.zeros(()))
+    v_rate, beta_rate, in_time_rate = along(v, jnp.ones(()))
+    left = jnp.where(stopped, jnp.dot(v, v) / jnp.dot(v, v_rate), 0.0)  # twice the time, as the pace fades linearly
+    beta = jnp.where(stopped, beta + left * beta_rate, 0.0)
+    there = still.move(q, jnp.where(stopped, left * v, 0.0))
+    r_dot = _slope(lambda p: p.residual(there, now + left / 2), (problem,), (tangents[0],))
+    return t, -jnp.dot(beta, r_dot) / jnp.where(stopped, jnp.dot(beta, in_time + left * in_time_rate), 1.0)

@@ -36,7 +36,7 @@ class Estimate(eqx.Module):
     def distances(self, laid_out: System, q: Float[Array, " nq"]) -> Float[Array, " given"]:
         """How far each given estimate is from q, in radians or sizes; rotations in space are not looked at."""
         slots, lengths = (np.array(x)[list(self.given)] for x in (laid_out.layout.slots, laid_out.layout.lengths))
-        d = jnp.where(slots >= 0, q[slots] - self.q[slots], 0.0)
+        d = jnp.where(slots >= 0, pick(q - self.q, np.maximum(slots, 0)), 0.0)
         return jnp.abs(jnp.where(lengths, d / laid_out.size, jnp.arctan2(jnp.sin(d), jnp.cos(d))))
 
     def off(self, laid_out: System, q: Float[Array, " nq"]) -> Float[Array, ""]:
@@ -83,7 +83,7 @@ def close_loops(
 ) -> tuple[Array, Array, Array, Array, Mode | None]:
     """A position with all loops closed, the steps it took, whether it worked, the largest residual, and where the
     contacts are that are held closed. What the equations leave free is as estimated, derivatives too; where it cannot
-    be, it is as far from there as it was found, and slopes are approximate."""
+    be, or only far from other estimates, it is as far from there as it was found, and slopes are approximate."""
     t = jnp.asarray(t, begin.q.dtype)
     if not problem.row_sizes.shape[0]:
         nothing = jnp.zeros(())
@@ -125,11 +125,12 @@ def _found(
         which = final & ~echelon(J * jnp.where(again, in_space * away, easily)).dependent
         kept = problem.keeping(Kept(begin.q, which))
         q, more, closed_, r_, J_ = levenberg_marquardt(kept, jnp.where(final, best, start), t, limit, free)
-        off_ = jnp.where(closed_, begin.off(problem.system, q) if tries > 1 else 0.0, jnp.inf)
+        off_ = jnp.where(closed_, begin.off(problem.system, q) if begin.given else 0.0, jnp.inf)
         better = jnp.where(final, closed & (off_ <= off), (off_ < 0.8 * off) | ((k < 2) & ~closed))
         mine, theirs = (q, closed_, r_[:m], J_[:m], off_), (best, closed, r, J, off)
         best, closed, r, J, off = (jnp.where(better, x, y) for x, y in zip(mine, theirs))
-        return k + 1, q, off, steps + more, best, closed, r, J, which, final, final & (again | better)
+        ended = jnp.where(closed, final & (again | better), k + 1 >= tries)
+        return k + 1, q, off, steps + more, best, closed, r, J, which, final, ended
 
     zero, none, J = np.zeros((), int), np.zeros((), bool), np.zeros((m, len(held)))
     start: tuple[Any, ...] = zero, begin.q, np.asarray(np.inf), zero, begin.q, none, np.zeros(m), J, held, none, none
