@@ -98,12 +98,13 @@ def outcome(name: str, of: str) -> tuple[Any, Any, list[tuple[str, np.ndarray]]]
         early, late = ([jnp.ravel(part) for part in group if isinstance(part, jax.Array)] for group in groups)
         return early, late
 
-    sizes = np.maximum(np.abs(nominal), 1e-2 * np.abs(nominal).max(initial=0.0))
+    # each number moves in parts of itself; only what is zero borrows a size from the others
+    sizes = np.where(nominal != 0, np.abs(nominal), 1e-2 * np.abs(nominal).max(initial=0.0))
     directions = [(key, size * np.eye(len(x))[k]) for k, (key, size) in enumerate(zip(model.nominal, sizes))]
     where = len(nominal)
     for path, leaf in jax.tree_util.tree_leaves_with_path(eqx.filter(mech, eqx.is_inexact_array)):
         along = np.zeros(len(x))
-        size = np.maximum(np.abs(leaf), 1e-2 * np.abs(leaf).max(initial=1e-2))
+        size = np.maximum(np.abs(leaf), 1e-2 * (np.abs(leaf).max(initial=0.0) or 1e-2))
         along[where : where + leaf.size] = (size * rng.normal(size=leaf.shape)).ravel()
         where += leaf.size
         if not _among_others(mech, path):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import mbsjax as mbs
-from tests.mechanisms import bodies, spatial_slider_crank
+from mbsjax._kinematics.drive import lock_up, problem
+from tests.mechanisms import bodies, slider_crank, spatial_slider_crank, turn
 
 
 TS = jnp.array([0.0, 0.13, 0.37])
@@ -172,8 +173,6 @@ def test_lanes_equal_single_runs_and_jit_equals_eager():
 @pytest.mark.long
 def test_lanes_may_lock_while_others_run_on():
     def read(rod):
-        from tests.mechanisms import slider_crank, turn
-
         motion = mbs.kinematics(
             slider_crank(2.0, rod), {"A": turn(1.0)}, jnp.linspace(0, 6.0, 25), estimate={"P": 5.0}, throw=False
         )
@@ -190,6 +189,30 @@ def test_lanes_may_lock_while_others_run_on():
         assert np.isnan(row[t > stop]).all()
     slope = jax.jit(jax.grad(lambda r: read(r)[1]))(1.9)
     assert float(slope) == pytest.approx(0.5 / np.sqrt(1 - 0.95**2), rel=1e-8)
+
+
+def test_where_and_when_a_crank_locks_has_exact_slopes():
+    """A crank longer than its rod, and a position 1e-5 short of where the rod stands upright."""
+
+    def exact(x):
+        angle = jnp.arcsin(x["rod"] / x["crank"])
+        place = jnp.stack([angle, -jnp.pi / 2 - angle, jnp.pi / 2, x["crank"] * jnp.cos(angle)])
+        return place, angle / x["speed"]
+
+    def locked(x):
+        mech = slider_crank(x["crank"], x["rod"])
+        return lock_up(problem(mech, {"A": turn(x["speed"])}), jnp.asarray(short), jnp.asarray(angle / x["speed"]))
+
+    x = {name: jnp.asarray(value) for name, value in {"crank": 1.2, "rod": 1.0, "speed": 3.0}.items()}
+    angle = float(exact(x)[0][0]) - 1e-10
+    rod = -np.arcsin(1.2 * np.sin(angle))
+    short = [angle, rod - angle, -rod, 1.2 * np.cos(angle) + np.cos(rod)]
+    assert 1e-6 < abs(rod + np.pi / 2) < 1e-4
+    wanted = jax.jacfwd(exact)(x)
+    for mode in (jax.jacfwd, jax.jacrev):
+        jax.tree_util.tree_map(
+            lambda y, z: np.testing.assert_allclose(y, z, rtol=0, atol=1e-7), mode(locked)(x), wanted
+        )
 
 
 def bead_on_an_arm():

@@ -312,33 +312,53 @@ def _slope(f: Callable, primals: tuple, tangents: tuple) -> Array:
 
 
 @eqx.filter_custom_jvp
-def lock_time(problem: Problem, q: Array, t: Array) -> Array:
-    """The time of a lock-up, with its derivatives to first order.
+def lock_up(problem: Problem, q: Array, t: Array) -> tuple[Array, Array]:
+    """Where and when a mechanism locks, with derivatives to first order.
 
-    Where J is singular, with beta J = 0, the residual can vanish only if beta r does: beta dr + beta r_t dt = 0
-    (the theorem of the alternative, Haug 3.7). q, the last position found, is some 1e-5 short of the singular one: one
-    step of Newton's method leads to where time stands still along the path.
+    Where J is singular, J phi = 0 and beta J = 0, the residual can vanish only if beta r does: beta dr = -beta r_t dt
+    (the theorem of the alternative, Haug 3.7). That it stays singular, d(beta J phi) = 0, tells how far it moves along
+    phi. q, the last position found, is some 1e-5 short of the singular one: Newton's method leads there.
     """
-    return t
+    return q, t
 
 
-@lock_time.def_jvp
-def _lock_time_jvp(primals, tangents):
+@lock_up.def_jvp
+def _lock_up_jvp(primals, tangents):
     problem, q, t = primals
-    stopped = jnp.isfinite(t)
-    now, still = jnp.where(stopped, t, 0.0), frozen(problem)
+    locked, still = jnp.isfinite(t), frozen(problem)
+    now, step = jnp.where(locked, t, 0.0), float(jnp.finfo(q.dtype).eps) ** 0.5
 
-    def rush(y: Array, dt: Array) -> tuple[Array, Array, Array]:
-        """Velocities, which grow along the null vector of J; the direction beta, and what time does to the residual."""
-        _, J, in_time = still.linearize(still.move(q, y), now + dt)
-        v = least_squares(J)(-in_time[:, None])[:, 0]
-        beta = J @ jnp.linalg.solve(J.T @ J, v)
-        return v, beta / jnp.linalg.norm(beta), in_time
+    def here_and_on(q: Array, phi: Array) -> Array:
+        return jnp.stack([q, still.move(q, step * phi)])
 
-    (v, beta, in_time), along = jax.linearize(rush, jnp.zeros(len(problem.unknown)), jnp.zeros(()))
-    v_rate, beta_rate, in_time_rate = along(v, jnp.ones(()))
-    left = jnp.where(stopped, jnp.dot(v, v) / jnp.dot(v, v_rate), 0.0)  # twice the time, as the pace fades linearly
-    beta = jnp.where(stopped, beta + left * beta_rate, 0.0)
-    there = still.move(q, jnp.where(stopped, left * v, 0.0))
-    r_dot = _slope(lambda p: p.residual(there, now + left / 2), (problem,), (tangents[0],))
-    return t, -jnp.dot(beta, r_dot) / jnp.where(stopped, jnp.dot(beta, in_time + left * in_time_rate), 1.0)
+    def rise(pair: Array) -> Array:
+        """How something changes along phi."""
+        return (pair[1] - pair[0]) / step
+
+    def unit(x: Array) -> Array:
+        return jnp.where(locked, x / jnp.linalg.norm(x), 0.0)
+
+    def newton(state: tuple[Array, Array, Array], first: Array):
+        """Null vectors, of a matrix that is not singular with them, and the position where J is."""
+        q, phi, beta = state
+        _, J, in_time = jax.vmap(still.linearize, (0, None))(here_and_on(q, phi), now)
+        bordered, bend = J[0] + beta[:, None] * phi, rise(J)
+        ahead = beta @ J[0] @ phi / jnp.where(locked & ~first, beta @ bend @ phi, 1.0)
+        # velocities grow along the null vector
+        null = unit(least_squares(bordered, refine=1)(jnp.where(first, -in_time[0], beta)[:, None])[:, 0])
+        other = unit(bordered @ jnp.linalg.solve(bordered.T @ bordered, null))
+        return (still.move(q, -ahead * phi), null, other), (q, phi, beta, bordered, bend, in_time)
+
+    nothing = jnp.zeros(len(problem.unknown)), jnp.zeros(problem.row_sizes.shape[0])
+    _, steps = jax.lax.scan(newton, (q, *nothing), jnp.arange(4) == 0)
+    there, phi, beta, bordered, bend, in_time = frozen([x[-1] for x in steps])
+    both = here_and_on(there, phi)
+    dr = _slope(lambda p: jax.vmap(p.residual, (0, None))(both, now), (problem,), (tangents[0],))
+    dt = -jnp.dot(beta, dr[0]) / jnp.where(locked, jnp.dot(beta, in_time[0]), 1.0)
+    y = -least_squares(bordered, refine=1)((dr[0] + in_time[0] * dt)[:, None])[:, 0]
+    unbalanced = jnp.dot(beta, rise(dr) + bend @ y + rise(in_time) * dt)
+    y = y - unbalanced / jnp.where(locked, beta @ bend @ phi, 1.0) * phi
+    driven = _slope(lambda p: p.prescribed(now), (problem,), (tangents[0],)) + still.speeds(now) * dt
+    d = still.spread(y, driven)
+    dq = jax.jvp(lambda d: still.system.retract(q, d), (jnp.zeros_like(d),), (d,))[1]
+    return (q, t), (jnp.where(locked, dq, 0.0), jnp.where(locked, dt, 0.0))

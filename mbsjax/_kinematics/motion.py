@@ -25,7 +25,7 @@ from .._programs.reprs import brief, has_numbers, head
 from .._programs.trees import frozen, once
 from .assembly import check_closed
 from .continuation import follow
-from .drive import Problem, lock_time, problem as make_problem, root
+from .drive import Problem, lock_up, problem as make_problem, root
 from .loop_closure import Estimate, close_loops, guess, with_closed_contacts
 from .mobility import check_drivers, spare_freedoms
 from .mode import Mode
@@ -288,13 +288,15 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
     rates and carries the derivatives."""
     problem_, q0_, ts_ = frozen((problem, q0, ts))
     found = follow(problem_, q0_, ts_, closed, max_steps, max_events)
-    stopped_at = lock_time(problem.with_mode(found.mode_last), found.last, found.stopped_at)
+    _, stopped_at = lock_up(problem.with_mode(found.mode_last), found.last, found.stopped_at)
     result = RESULTS.where(closed, result_of(found.why), RESULTS.not_assembled)
 
-    def complete(q: Array, t: Array, mode: Mode | None, there: Array, output: Array) -> tuple[list[Array], Array]:
+    def complete(
+        q: Array, t: Array, mode: Mode | None, there: Array, output: Array, lost: Array | None = None
+    ) -> tuple[list[Array], Array]:
         problem_ = problem.with_mode(mode)
         t, q = jnp.where(there, t, ts[0]), jnp.where(there, q, q0_)  # harmless where there is nothing
-        q = root(problem_, q, t)
+        q = root(problem_, q, t) if lost is None else jnp.where(lost, q, root(problem_, q, t))
         v, a, r = rates(problem_, q, t)
         residual = jnp.max(jnp.abs(r * problem_.row_sizes), initial=0.0)
         closed = is_closed(r) | ~(there & output)
@@ -308,17 +310,19 @@ def _run(problem: Problem, q0: Array, closed: Array, ts: Array, max_steps: int, 
     rows, start = found.events, problem.mode
     assert start is not None and found.mode is not None and found.mode_last is not None
     happened = jnp.isfinite(rows.t)
-    times, held_before, held = event_times(problem, q0, ts[-1] - ts[0], events=rows)
+    times, held_before, held, locked = event_times(problem, q0, ts[-1] - ts[0], events=rows)
     mode = found.mode._replace(held=held[found.count])
     # where there is nothing, the mode of the start
     mode = jax.tree_util.tree_map(lambda x, y: jnp.where(_tall(found.alive, x), x, y), mode, start)
     before, after = rows.before._replace(held=held_before), rows.after._replace(held=held[1:])
     every = jax.tree_util.tree_map(lambda *x: jnp.concatenate(x), mode, before, after)
     there = jnp.concatenate([found.alive, happened, happened])
-    q = jnp.concatenate([found.q, rows.q, rows.q])
+    q = jnp.concatenate([found.q, locked, rows.q])
     n, m = len(ts), len(times)
     output = jnp.arange(n + 2 * m) < n  # and not where an event changes which contacts hold
-    (q, v, a, residual), closed = jax.vmap(complete)(q, jnp.concatenate([ts, times, times]), every, there, output)
+    lost = jnp.concatenate([found.alive & False, happened & (rows.guard < 0), happened & False])
+    every = q, jnp.concatenate([ts, times, times]), every, there, output, lost
+    (q, v, a, residual), closed = jax.vmap(complete)(*every)
     result, stopped_at = if_all_closed(result, stopped_at, ts, closed[:n])
     events = Events(
         t=jnp.where(happened, times, jnp.inf),

@@ -9,17 +9,17 @@ from jaxtyping import Array, Float
 from .._numerics.linalg import least_squares
 from .._programs.trees import frozen
 from .continuation_state import EventRow
-from .drive import Problem, lock_time, root
+from .drive import Problem, lock_up, root
 from .guards import guards
 
 
 @eqx.filter_custom_jvp
 def event_times(problem: Problem, q0: Float[Array, " nq"], span: Float[Array, ""], *, events: EventRow):
-    """The times of the events, and where the resting coordinates are held before each of them and in each of the modes:
-    as they were found, with the derivatives of `_replay`. Who asks for no derivatives does not pay for them."""
+    """The times of the events, where the resting coordinates are held before each of them and in each of the modes, and
+    where it locked: as they were found, with the derivatives of `_replay`. Who asks for none does not pay for them."""
     start = problem.mode
     assert start is not None
-    return events.t, events.before.held, jnp.concatenate([start.held[None], events.after.held])
+    return events.t, events.before.held, jnp.concatenate([start.held[None], events.after.held]), events.q
 
 
 @event_times.def_jvp
@@ -31,12 +31,12 @@ def _event_times_jvp(primals, tangents, *, events: EventRow):
 
 def _replay(
     problem: Problem, q0: Float[Array, " nq"], span: Float[Array, ""], events: EventRow
-) -> tuple[Float[Array, " events"], Float[Array, "events n"], Float[Array, "more n"]]:
+) -> tuple[Float[Array, " events"], Float[Array, "events n"], Float[Array, "more n"], Float[Array, "events nq"]]:
     """The same, from the equations that hold at each event.
 
     An event is where its guard, a function of the position alone, is zero on the way: one Newton correction of its
     time, from where it was located, carries all derivatives (the search for it carries none). Where a contact became
-    impossible at a singular position, its time has the derivatives of a lock-up's, and what rests from then on none.
+    impossible at a singular position, its time, and what rests from then on, have the derivatives of a lock-up's.
     """
     start = problem.mode
     assert start is not None
@@ -50,7 +50,7 @@ def _replay(
         lost = happened & (row.guard < 0)  # no guard told of it: the mechanism could not go on, as in a lock-up
         held = jnp.where(row.before.drift != 0, row.before.held, held)
         mode = row.before._replace(held=held)
-        locked_at = lock_time(problem.with_mode(mode), row.q, jnp.where(lost, row.t, jnp.inf))
+        locked, locked_at = lock_up(problem.with_mode(mode), row.q, jnp.where(lost & ~falls, row.t, jnp.inf))
         t = jnp.where(falls | ~happened, t_before, jnp.where(lost, locked_at, row.t))
 
         def at(x: Array) -> tuple[Problem, Array, Array]:
@@ -71,10 +71,9 @@ def _replay(
         _, q, t_event = at(lag)
         moved = held + mode.drift * lag
         freed = (row.after.owner < 0) & (row.before.owner >= 0)
-        here = q[slots[mode.rests]]
-        here = jnp.where(lost, frozen(row.q[slots[mode.rests]]), here)  # its derivatives grow without bounds there
+        here = jnp.where(lost, locked, q)[slots[mode.rests]]
         kept = jnp.where(happened & freed, here, jnp.where(happened, moved, held))
-        return (kept, t_event), (t_event, moved, kept)
+        return (kept, t_event), (t_event, moved, kept, locked)
 
-    _, (times, before, after) = jax.lax.scan(one, (held0, jnp.zeros(())), events)
-    return times, before, jnp.concatenate([held0[None], after])
+    _, (times, before, after, locked) = jax.lax.scan(one, (held0, jnp.zeros(())), events)
+    return times, before, jnp.concatenate([held0[None], after]), locked
