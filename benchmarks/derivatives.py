@@ -77,6 +77,7 @@ def outcome(name: str, of: str) -> tuple[Any, Any, list[tuple[str, np.ndarray]]]
     import jax.numpy as jnp
     from jax.flatten_util import ravel_pytree
 
+    from mbsjax import EVENTS
     from mbsjax._files import analyses
 
     model, rng, made = _model(name), np.random.default_rng(0), analyses.made
@@ -92,7 +93,10 @@ def outcome(name: str, of: str) -> tuple[Any, Any, list[tuple[str, np.ndarray]]]
         finally:
             analyses.made = made
         parts = [getattr(run, part, None) for part in TOLD]
-        late = [getattr(getattr(run, "events", None), part, None) for part in OF_EVENTS]
+        events = getattr(run, "events", None)
+        late = [getattr(events, part, None) for part in OF_EVENTS]
+        if of == "kinematics" and events is not None:  # before a contact becomes impossible, speeds may have no bound
+            late[2] = jnp.where((events.kind == EVENTS.index("deleted"))[:, None], jnp.nan, late[2])
         late += list(model.measured(run).values()) if of == model.analysis else []
         groups = (parts + late, []) if of == "simulate" else (parts, late)
         early, late = ([jnp.ravel(part) for part in group if isinstance(part, jax.Array)] for group in groups)
