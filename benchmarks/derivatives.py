@@ -94,9 +94,11 @@ def outcome(name: str, of: str) -> tuple[Any, Any, list[tuple[str, np.ndarray]]]
             analyses.made = made
         parts = [getattr(run, part, None) for part in TOLD]
         events = getattr(run, "events", None)
-        late = [getattr(events, part, None) for part in OF_EVENTS]
-        if of == "kinematics" and events is not None:  # before a contact becomes impossible, speeds may have no bound
-            late[2] = jnp.where((events.kind == EVENTS.index("deleted"))[:, None], jnp.nan, late[2])
+        late: list[Any] = [getattr(events, part, None) for part in OF_EVENTS]
+        if of == "kinematics" and events is not None:  # speeds have no bound where a contact becomes impossible
+            deleted = (events.kind == EVENTS.index("deleted"))[:, None]
+            for part in ("q", "v_before"):
+                late[OF_EVENTS.index(part)] = jnp.where(deleted, jnp.nan, getattr(events, part))
         late += list(model.measured(run).values()) if of == model.analysis else []
         groups = (parts + late, []) if of == "simulate" else (parts, late)
         early, late = ([jnp.ravel(part) for part in group if isinstance(part, jax.Array)] for group in groups)

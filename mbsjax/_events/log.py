@@ -59,8 +59,8 @@ class Events(AbstractBatch):
         which one opened because of it, -1 for none.
     - `before`, `after`: the numbers of its elements.
     - `q`, `v_before`, `v_after`, `a_before`, `a_after`: the position, and the one-sided velocities and accelerations,
-        as in [`mbsjax.Motion`][]. Where a contact becomes impossible, as where a pawl drops, those before may grow
-        without bound: they are of the last position that was followed.
+        as in [`mbsjax.Motion`][]. Where a contact becomes impossible, as where a pawl drops, velocities before that may
+        grow without bound: they, and the position, are those that were followed last, some 1e-5 short of it.
     - `active_last`: which contacts are active in the end.
     """
 
