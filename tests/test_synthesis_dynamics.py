@@ -12,7 +12,7 @@ from tests.contacts import T7, heavy_crank_slider
 
 def run(p):
     mech, drive = heavy_crank_slider(0.0, p), {"R12": mbs.constant_speed(-8.0, pi)}
-    state = mbs.state(mech, drive=drive, throw=False)
+    state = mbs.state(mech, {"R15": -0.58}, drive=drive, throw=False)  # where the spring is relaxed
     return mbs.simulate(mech, state, 1.9, ts=np.array([1.9]), drive=drive, rest_speed=1e-3, max_steps=400,
                         max_events=12, throw=False)  # fmt: skip
 
