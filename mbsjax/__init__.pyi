@@ -142,6 +142,7 @@ from ._model.units import Units as Units
 from ._pictures.table import Table as Table
 from ._pictures.viewer.view import Viewer as Viewer, view as view
 from ._programs.prepare import keep_programs as keep_programs
+from ._programs.slopes import value_and_slopes as value_and_slopes
 from ._synthesis.conditions import (
     grashof as grashof,
     hertz_pressure as hertz_pressure,

@@ -558,7 +558,7 @@ DOORS = {
     ("worst_play", "measures"): lambda f: mbs.worst_play(loose(), {"y": f}),
 }  # fmt: skip
 AT_ONCE = {  # called when they are given, and not kept
-    ("Study", "tolerances"), ("Task", "variables"), ("holding_limit", "f"),
+    ("Study", "tolerances"), ("Task", "variables"), ("holding_limit", "f"), ("simulate", "state0"),
 }  # fmt: skip
 
 

@@ -73,14 +73,19 @@ def test_a_terminal_shows_one_line_that_is_written_over(after, monkeypatch):
     assert lines == ["", *(f"compiling dynamics ... {n} s; kept" for n in (2, 3, 4)), ""]
 
 
-def test_nothing_is_said_before_somebody_wonders_or_in_a_file(after, monkeypatch):
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    after(0, "dynamics")
-    after(0)
-    assert sys.stderr.getvalue() == ""
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    after(2, "dynamics")
-    assert sys.stderr.getvalue() == ""
+def test_nothing_is_said_before_somebody_wonders(after, monkeypatch):
+    for stderr in (Terminal(), io.StringIO()):
+        monkeypatch.setattr(sys, "stderr", stderr)
+        after(0, "dynamics")
+        after(0)
+        assert stderr.getvalue() == ""
+
+
+def test_a_file_gets_one_line(after, monkeypatch):
+    for events, told in (((), "up to a minute where there is much of it"), ((LOWERED,), "about 0 s")):
+        monkeypatch.setattr(sys, "stderr", io.StringIO())
+        after(1, "dynamics", events=events)
+        assert sys.stderr.getvalue() == f"mbsjax: compiling dynamics, {told}; kept\n"
 
 
 def test_a_notebook_shows_one_output_that_is_empty_in_the_end(after, monkeypatch):

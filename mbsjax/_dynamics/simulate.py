@@ -2,11 +2,12 @@
 
 import dataclasses
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import diffrax
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
@@ -18,8 +19,9 @@ from .._kinematics.run import output_times
 from .._model.loosened import loosened
 from .._model.mechanism import Mechanism
 from .._numerics.stepper import Chord
+from .._programs.called import beforehand
 from .._programs.custom_types import Laws, Number, Numbers
-from .._programs.precision import Threshold, number, numpy_of, value, visible, whole
+from .._programs.precision import Threshold, is_concrete, number, numpy_of, value, visible, whole
 from .._programs.purpose import asked_for_values_only
 from .._programs.trees import frozen, lasting
 from .build import plant as make_plant
@@ -28,20 +30,21 @@ from .loop import rows_for, run
 from .loop_state import Options
 from .outputs import outputs
 from .plant import Plant
-from .record import Recording, blank
+from .record import Recording
 from .replay import as_recorded, replayed
 from .solution import Solution
 from .start import Start, check_state, start
 from .state import State, active_contacts, check_size, state
 
 
+_OUTPUTS = 201  # where none are asked for
 _FINEST = Threshold(0.0, 1e-5)  # no tolerance of a step is finer: rounding would refuse all steps
 _REST = Threshold(2e-5, 1e-3)  # of the fastest impact so far: what parts more slowly stays, unless a speed is given
 
 
 def simulate(
     mech: Mechanism,
-    state0: State | None,
+    state0: State | Callable[[], State] | None,
     t1: Number,
     *,
     ts: Numbers | None = None,
@@ -68,7 +71,8 @@ def simulate(
     **Arguments:**
 
     - `mech`: the mechanism, with masses, forces and gravity. The solution is that of [`mbsjax.loosened`][]`(mech)`.
-    - `state0`: where it begins, from [`mbsjax.state`][]; None for the assembled mechanism at rest.
+    - `state0`: where it begins, from [`mbsjax.state`][], or a function that makes it while programs are compiled;
+        None for the assembled mechanism at rest.
     - `t1`: when it ends (it begins at `state0.t`); `ts`: the output times, increasing, by default 201 of them.
     - `drive`: coordinates or gauges whose motion is prescribed, by name: a function of time, or a number to hold it;
         `triggers`: events of your own, [`mbsjax.Trigger`][].
@@ -106,19 +110,25 @@ def simulate(
         ('impact', 1.0538938)
     """
     mech, drive = loosened(mech), dict(drive or {})
-    state0 = state(mech, drive=drive, throw=throw) if state0 is None else state0
-    check_size(mech, state0, "make it with mbsjax.state of this mechanism: joints with play are free in it")
     plant = _laid_out(mech, drive, triggers, restitution)
     t1, (rtol, atol) = number(t1, "the end of a simulation"), _attainable(rtol=rtol, atol=atol)
-    ts = _output_times(ts, state0.t, t1)
     options = _options(plant, solver, rtol, atol, max_steps, max_events, progress_meter, painleve)
     limits = _limits(rtol, atol, rest_speed, impacts)
-    begin = start(plant, active_contacts(mech), state0, t1)
+    _prepare(mech, plant, np.shape(ts) if ts is not None else (_OUTPUTS,), t1, limits, options)
+    state0 = _first(mech, state0, drive, throw)
+    ts, begin = _output_times(ts, state0.t, t1), start(plant, active_contacts(mech), state0, t1)
     if throw and (seen := visible(mech, plant, state0, begin)) is not None:
         check_state(*seen)
     found: Any = _simulate(plant, state0.t, begin, ts, t1, limits, options)
     sol = Solution(mech, plant, ts, *found)  # pyright: ignore
     return _checked(sol) if throw else sol
+
+
+def _first(mech: Mechanism, state0: Any, drive: Any, throw: bool) -> State:
+    if not isinstance(state0, State):
+        state0 = state(mech, drive=drive, throw=throw) if state0 is None else state0()
+    check_size(mech, state0, "make it with mbsjax.state of this mechanism: joints with play are free in it")
+    return state0
 
 
 def _laid_out(mech: Mechanism, drive: Any, triggers: Any, restitution: str) -> Plant:
@@ -137,7 +147,7 @@ def _checked_triggers(triggers: Sequence[Any]) -> tuple[Trigger, ...]:
 
 def _output_times(ts: Any, t0: Array, t1: Array) -> Array:
     if ts is None:
-        ts = numpy_of(t0, t1).linspace(t0, t1, 201)
+        ts = numpy_of(t0, t1).linspace(t0, t1, _OUTPUTS)
     ts = output_times(ts)
     times, begin, end = value(ts), value(t0), value(t1)
     if np.any(np.diff(times) <= 0) or times[0] < begin or times[-1] > end:
@@ -215,17 +225,24 @@ def _value_jvp(primals, tangents, *, options: Options):
 
 def _simulated(plant: Plant, t0: Array, begin: Start, ts: Array, t1: Array, limits: Array, options: Options):
     plant_, t0_, begin_, t1_, limits_ = frozen((plant, t0, begin, t1, limits))
-    wait = outputs.ahead((plant, t0, begin, ts, options), _outputs_like)
     recording = _recorded(plant_, t0_, begin_, t1_, limits_, options)
     found = replayed(plant, t0, begin.q, begin.p, recording=recording, options=options)
-    wait()
     return outputs(plant, found, recording, ts, begin_, options)
 
 
-def _outputs_like(plant: Plant, t: Array, begin: Start, ts: Array, options: Options) -> tuple:
-    """What `outputs` will be given."""
-    recording = eqx.filter_eval_shape(blank, plant, t, begin.q, begin.p, begin.mode, options.max_steps)
-    return plant, eqx.filter_eval_shape(as_recorded, recording), recording, ts, begin, options
+def _prepare(mech: Mechanism, plant: Plant, times: tuple[int, ...], t1: Array, limits: Array, options: Options) -> None:
+    """Programs that a simulation is going to ask for are made from now on, beside what is done until then."""
+    active, shape = active_contacts(mech), lambda *sizes: jax.ShapeDtypeStruct(sizes, t1.dtype)
+    state0 = eqx.filter_eval_shape(State, shape(len(mech.start)), shape(len(mech.coordinates)), shape())
+    if asked_for_values_only() or not is_concrete(plant, t1, limits) or start.is_known(plant, active, state0, t1):
+        return
+
+    def prepare() -> None:
+        begin = start.shapes(plant, active, state0, t1)
+        recording = _recorded.shapes(plant, state0.t, begin, t1, limits, options)
+        outputs.shapes(plant, as_recorded.shapes(recording), recording, shape(*times), begin, options)
+
+    beforehand(prepare)
 
 
 @lasting

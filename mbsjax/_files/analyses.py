@@ -95,7 +95,7 @@ def run_simulation(file: Document, given: Mapping[str, Any] | None, throw: bool)
     ts = read_times(reader, table, "simulate")
     mech, drive = made(file, given), drivers(file, given)
     begin = _values(reader, table, "simulate", "positions", "velocities", "estimate")
-    state0 = reader.guarded(("simulate",), state, mech, drive=drive, throw=throw, **begin)
+    state0 = lambda: state(mech, drive=drive, throw=throw, **begin)  # while the simulation is compiled
     end = reader.number(table["t1"], ("simulate", "t1")) if "t1" in table else ts[-1]
     return reader.guarded(("simulate",), simulate, mech, state0, end, ts=ts, drive=drive, throw=throw, **more)
 

@@ -140,12 +140,17 @@ def driver_fault(
     return look(q) and look(_generic(kinematic, q, t))
 
 
+def counted_freedoms(problem: Problem) -> int:
+    """How many freedoms the drivers leave, if no equation follows from others."""
+    return max(len(problem.unknown) - problem.row_sizes.shape[0], 0)
+
+
 def spare_freedoms(problem: Problem, q: Array, t: Array) -> int:
     """How many freedoms the drivers leave: by rank if numbers are known, else by counting."""
     problem = problem.with_mode(None)
-    counted = len(problem.unknown) - problem.row_sizes.shape[0]
+    counted = counted_freedoms(problem)
     if (seen := visible(problem, q, t)) is None:
-        return max(counted, 0)
+        return counted
     problem, q, t = seen
 
     def free(q: Array) -> int:

@@ -19,15 +19,16 @@ from .._numerics.groups import SE2
 from .._numerics.linalg import determinant, least_squares
 from .._numerics.rates import derivatives_at_zero
 from .._programs.batch import lane_by_lane, single
+from .._programs.called import beforehand
 from .._programs.custom_types import ByName, Laws, Numbers
-from .._programs.precision import known, value, visible, whole
+from .._programs.precision import is_concrete, known, value, visible, whole
 from .._programs.reprs import brief, has_numbers, head
 from .._programs.trees import frozen, once
 from .assembly import check_closed
 from .continuation import follow
 from .drive import Problem, lock_up, problem as make_problem, root
 from .loop_closure import Estimate, close_loops, guess, with_closed_contacts
-from .mobility import check_drivers, spare_freedoms
+from .mobility import check_drivers, counted_freedoms, spare_freedoms
 from .mode import Mode
 from .modes import start_mode
 from .replay import event_times
@@ -192,8 +193,8 @@ def kinematics(
     assembling = with_closed_contacts(mech, problem)
     begin = guess(mech, problem, estimate)
     events = max_events if mech.contacts else 0
-    wait = (lambda: None) if mech.contacts else _run.ahead((problem, begin.q, ts, max_steps, events), _to_run)
     t0 = jnp.asarray(known(ts)[0])
+    _prepare(mech, problem, assembling, begin, ts, max_steps, events)
     q0, _, closed, *_ = close_loops(assembling, begin, 200, t0)
     near = _closest_pairs(problem, q0) if mech.contacts else None
     if throw:
@@ -201,7 +202,6 @@ def kinematics(
     if near is not None:
         mode, fits = _first_mode(mech, problem, q0, t0, throw)
         closed, problem = closed & fits, problem.with_mode(mode)
-    wait()
     found = _run(problem, q0, closed, ts, max_steps, events)
     motion = Motion(mech, ts, *found, estimate=begin, problem=problem.with_mode(None))
     if near is not None and problem.mode is not None:
@@ -239,12 +239,32 @@ def _check_beginning(
 
 def _first_mode(mech: Mechanism, problem: Problem, q: Array, t: Array, throw: bool) -> tuple[Mode, Array]:
     """The mode at the start, and whether the active contacts can be active together."""
-    active = tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
-    mode, fits = _start(problem, q, t, spare_freedoms(problem, q, t), active)
+    mode, fits = _start(problem, q, t, spare_freedoms(problem, q, t), _active(mech))
     if throw and value(fits) == 0:
         names = [c.name for c in mech.contacts if c.active]
         raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
     return mode, fits
+
+
+def _active(mech: Mechanism) -> tuple[int, ...]:
+    return tuple(k for k, contact in enumerate(mech.contacts) if contact.active)
+
+
+def _prepare(
+    mech: Mechanism, problem: Problem, assembling: Problem, begin: Estimate, ts: Array, max_steps: int, events: int
+) -> None:
+    """The program of the motion is made from now on, beside what is done until it is called."""
+    q, t = (jax.ShapeDtypeStruct(x.shape, x.dtype) for x in (begin.q, ts[0]))
+    if not is_concrete(problem, q, ts) or close_loops.is_known(assembling, begin, 200, t):
+        return
+
+    def prepare() -> None:
+        at_start = problem
+        if mech.contacts:
+            at_start = problem.with_mode(_start.shapes(problem, q, t, counted_freedoms(problem), _active(mech))[0])
+        _run.shapes(at_start, q, jax.ShapeDtypeStruct((), bool), ts, max_steps, events)
+
+    beforehand(prepare)
 
 
 def _checked(motion: Motion) -> Motion:
@@ -275,11 +295,6 @@ class _Run(NamedTuple):
     result: RESULTS
     mode: Mode | None
     events: Events | None
-
-
-def _to_run(problem: Problem, q: Array, ts: Array, max_steps: int, max_events: int) -> tuple:
-    """What `_run` will be given."""
-    return problem, q, jax.ShapeDtypeStruct((), bool), ts, max_steps, max_events
 
 
 @once

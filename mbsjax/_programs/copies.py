@@ -256,7 +256,11 @@ def _set_state(walk: Any, copy: Any, state: Any) -> None:
         copy.__setstate__(walk.take(state))
         return
     own, slots = state if isinstance(state, tuple) else (state, None)
+    cls = type(copy)
+    known = walk.is_library(cls.__module__)
     for name, x in (own or {}).items():
+        if known and isinstance(getattr(cls, name, None), functools.cached_property):
+            continue  # it follows from the rest, whether somebody has asked for it yet or not
         if name not in DESCRIBING:
             walk.note(name)
         copy.__dict__[name] = x if name in DESCRIBING else walk.part(name, x)

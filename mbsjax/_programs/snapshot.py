@@ -95,6 +95,18 @@ def snapshot(
     return Snapshot(copy, digest, walk.lasting, walk.parts, numbers, names, walk.own, walk.holders)
 
 
+def fingerprint(x: Any) -> bytes | None:
+    """A digest of anything, the same in every process, with all that the classes of users in it can do; None where that
+    cannot be told."""
+    walk = _Walk(x, (), None, frozenset())
+    walk.computed = True  # who will call what is not known: every attribute counts
+    try:
+        walk.through(x)
+    except Unseen:
+        return None
+    return digest_of(walk.tokens) if walk.lasting and not walk.numbers else None
+
+
 def filled(copy: Any, numbers: Sequence[Any]) -> Any:
     """A copy of a copy, with numbers in its holes."""
     return _Walk(copy, (), numbers, frozenset()).through(copy)

@@ -4,17 +4,16 @@ once."""
 import contextlib
 import functools
 import itertools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.core import eval_jaxpr
 from jax.interpreters import partial_eval
 
+from .called import call_of, is_known, program
 from .copies import Hole
 from .functions import Plain
 from .libraries import is_library, root
@@ -38,50 +37,41 @@ def tree_where(condition: Any, a: Any, b: Any) -> Any:
 def once(f: Callable, *, lasting: bool = False) -> Any:
     """A function of trees that is traced once for each structure of its arguments, however often it is called. Called
     within a program, it is compiled as if it had been written out there; by itself, it is a program that is compiled in
-    a hurry, a little less where it is `lasting` and may run for longer than that takes. `ahead(like, shapes)` compiles
-    it in a thread, where `like` is the first of its structure, for arguments of the shapes that `shapes(*like)` tells;
-    it returns what waits for that."""
+    a hurry, a little less where it is `lasting` and may run for longer than that takes.
+
+    `shapes(*args)` tells what it returns, for arguments that may be shapes themselves, and compiles it in a thread;
+    `is_known(*args)` tells whether it is, or is going to be."""
     jit: Any = eqx.filter_jit
     subject = f.__module__.split(".")[1 if f.__module__.startswith("mbsjax.") else 0].strip("_")  # its room
+    options = quick_compile_options(1 if lasting else 0)
 
     @functools.wraps(f)
     def watched(*args: Any, **kwargs: Any) -> Any:
         traced(subject)
         return f(*args, **kwargs)
 
-    inside, alone = jit(f), jit(watched, compiler_options=quick_compile_options(1 if lasting else 0))
-    compiled = set()
+    inside, elsewhere = jit(f), jit(watched, compiler_options=options)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         by_itself = is_concrete(args, kwargs) and is_concrete(jax.device_put(0.0))
         if not by_itself:
             return inside(*args, **kwargs)
         with explained():
-            return alone(*args, **kwargs)
+            asked = call_of(args, kwargs)
+            if asked is None:
+                return elsewhere(*args, **kwargs)
+            return program(f, options, asked, lambda: traced(subject))(asked.arrays)
 
-    def ahead(like: tuple, shapes: Callable) -> Callable[[], None]:
-        if not is_concrete(like, jax.device_put(0.0)):
-            return lambda: None
-        leaves, structure = jax.tree_util.tree_flatten(like)
-        key = (structure, *((x.shape, x.dtype) if eqx.is_array(x) else x for x in leaves))
-        if key in compiled:
-            return lambda: None
-        compiled.add(key)
-        blank = lambda x: jax.device_put(np.zeros(x.shape, x.dtype)) if isinstance(x, jax.ShapeDtypeStruct) else x
-        args = jax.tree_util.tree_map(blank, shapes(*like))
-        precise = jax.config.read("jax_enable_x64")
+    def shapes(*args: Any) -> Any:
+        asked = call_of(args, {})
+        return None if asked is None else program(f, options, asked, lambda: None, wait=False).shape
 
-        def compile_it() -> None:
-            if jax.config.read("jax_enable_x64") == precise:  # a thread does not know what holds in a `with` only
-                with contextlib.suppress(Exception):  # who calls it is told
-                    alone.lower(*args).compile()
-
-        thread = threading.Thread(target=compile_it)
-        thread.start()
-        return thread.join
+    def known(*args: Any) -> bool:
+        asked = call_of(args, {})
+        return asked is None or is_known(f, asked)
 
     outside: Any = functools.wraps(f)(call)
-    outside.ahead = ahead
+    outside.shapes, outside.is_known = shapes, known
     return outside
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 _PATIENCE = 2.0  # seconds, after which somebody wonders
 _LOADING = 5.0  # seconds: what takes longer than that from the end of lowering is compiled, not found among the kept
+_ALL = 3.0  # how long it takes to have a program, in parts of how long it takes to trace and lower it
 _LOWERED, _COMPILED = (f"/jax/core/compile/{x}_duration" for x in ("jaxpr_to_mlir_module", "backend_compile"))
 _here = threading.local()
 _told_by: list[Callable[[str], None]] = []
@@ -35,6 +36,10 @@ class _Watch:
             self.thread.start()
 
     def _tell(self) -> None:
+        if not _is_overwritten():
+            if not self.over.wait(_LOADING):
+                tell(f"mbsjax: compiling {self.subject}, {self._about()}; {_kept()}")
+            return
         told, wait = False, _PATIENCE
         while not self.over.wait(wait):
             now, lowered = time.perf_counter(), self.lowered
@@ -44,6 +49,12 @@ class _Watch:
             told, wait = True, 1.0
         if told:
             tell("")
+
+    def _about(self) -> str:
+        """How long it may take."""
+        if self.lowered is None:
+            return "up to a minute where there is much of it"
+        return f"about {_ALL * (self.lowered - self.began):.0f} s"
 
     def end(self) -> None:
         self.over.set()
@@ -98,14 +109,20 @@ def told_by(f: Callable[[str], None]) -> Iterator[None]:
 
 
 def tell(text: str) -> None:
-    """Says it, on a terminal or in a notebook in a line that is written over; an empty text when it is over."""
+    """Says it, on a terminal or in a notebook in a line that is written over; an empty text when it is over. In a file
+    it is a line of its own."""
     if _told_by:
         _told_by[-1](text)
     elif _in_notebook():
         _show(text)
-    elif sys.stderr is not None and sys.stderr.isatty():
-        sys.stderr.write(f"\r\x1b[K{text}")
+    elif sys.stderr is not None:
+        sys.stderr.write(f"\r\x1b[K{text}" if sys.stderr.isatty() else f"{text}\n")
         sys.stderr.flush()
+
+
+def _is_overwritten() -> bool:
+    """Whether a line that is said can be written over; else one is enough."""
+    return bool(_told_by) or _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
 
 
 def progressed(text: str) -> None:
@@ -136,8 +153,10 @@ def _show(text: str) -> None:
 def _kept() -> str:
     import jax
 
+    from .kept import folder
+
     config: Any = jax.config
-    folder = config.jax_compilation_cache_dir
-    if not folder or not config.jax_enable_compilation_cache:
+    theirs = config.jax_compilation_cache_dir if config.jax_enable_compilation_cache else None
+    if not (where := folder() or theirs):
         return "not kept for the next run: see mbsjax.keep_programs"
-    return f"kept in {folder}, the next run loads it"
+    return f"kept in {where}, the next run loads it"

@@ -13,6 +13,9 @@ _SMALL_LOOP = "xla_cpu_small_while_loop_byte_threshold=131072"
 if "xla_backend_extra_options" not in _flags:
     os.environ["XLA_FLAGS"] = f"{_flags} --xla_backend_extra_options={_SMALL_LOOP}".strip()
 
+# What looks for all that a loop does not change, again and again, takes a fifth of the time and finds little.
+_LOOKING_AT_LOOPS = "while-loop-invariant-code-motion,simplify-while-loops,while-loop-constant-sinking"
+
 
 def quick_compile_options(level: int) -> dict[str, Any]:
     """The options of a program that is compiled at a level of optimization, of 0 to 3, and is called with few lanes:
@@ -21,7 +24,7 @@ def quick_compile_options(level: int) -> dict[str, Any]:
         return {}
     import jax  # here: the flags above are set when the package is imported, which is done without JAX
 
-    options: dict[str, Any] = {"xla_backend_optimization_level": level}
+    options: dict[str, Any] = {"xla_backend_optimization_level": level, "xla_disable_hlo_passes": _LOOKING_AT_LOOPS}
     if jax.__version_info__ < (0, 11):  # later ones do not know it
         options["xla_cpu_use_fusion_emitters"] = False
     return options

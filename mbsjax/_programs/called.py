@@ -1,0 +1,210 @@
+"""Functions that are called by themselves, with numbers that are there: each is a compiled program, made once for a
+structure of arguments, or found among the kept ones."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Jaxpr
+
+from .copies import Hole
+from .kept import anew, device, file_of, loaded, save, settings
+from .precision import is_concrete
+
+
+_MOST = 1024  # programs in memory
+_ARRAY = Hole(0)  # in the places of arrays
+
+_lock = threading.Lock()
+_made: dict[Any, "Program"] = {}
+
+
+class Call(NamedTuple):
+    """A call: what of its arguments are arrays, or tell shapes of arrays, and all else."""
+
+    arrays: list[Any]
+    structure: Any
+    plain: tuple
+
+    @property
+    def kinds(self) -> tuple:
+        return tuple((x.shape, str(x.dtype), bool(getattr(x, "weak_type", False))) for x in self.arrays)
+
+    def arguments(self, arrays: Sequence[Any]) -> Any:
+        """The arguments with other arrays."""
+        given = iter(arrays)
+        leaves = [next(given) if x is _ARRAY else x for x in self.plain]
+        return jax.tree_util.tree_unflatten(self.structure, leaves)
+
+
+class Program:
+    """A program that is made, or is there. `shape` is what it returns, with shapes of arrays in their places: it is
+    known when `traced` is set. When `done` is, there is `run`, a function of arrays, if nothing went wrong."""
+
+    def __init__(self):
+        self.traced, self.done = threading.Event(), threading.Event()
+        self.run: Callable | None = None
+        self.shape: Any = None
+
+    def __call__(self, arrays: Sequence[Any]) -> Any:
+        found: Any = self.run
+        return jax.tree_util.tree_unflatten(self.structure, _put(found(*arrays), self.leaves))
+
+    def shaped(self, shape: Any) -> None:
+        self.shape = shape
+        self.leaves, self.structure = jax.tree_util.tree_flatten(shape)
+        self.traced.set()
+
+    def finished(self) -> None:
+        self.traced.set()
+        self.done.set()
+
+
+def _put(arrays: Sequence[Any], leaves: list[Any]) -> list[Any]:
+    """Arrays in the places of their shapes."""
+    given = iter(arrays)
+    return [next(given) if isinstance(x, jax.ShapeDtypeStruct) else x for x in leaves]
+
+
+def call_of(args: tuple, kwargs: dict) -> Call | None:
+    """A call for which there can be a program; None where arrays are elsewhere, or somebody looks on."""
+    if jax.config.jax_disable_jit or jax.config.jax_debug_nans or jax.config.jax_debug_infs:
+        return None
+    leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
+    here, arrays, plain = {device()}, [], []
+    for x in leaves:
+        if isinstance(x, jax.Array) and (x.is_deleted() or not _is_whole(x) or x.devices() != here):
+            return None
+        is_one = eqx.is_array(x) or isinstance(x, jax.ShapeDtypeStruct)
+        if is_one:
+            arrays.append(x if isinstance(x, jax.Array | jax.ShapeDtypeStruct) else jnp.asarray(x))
+        plain.append(_ARRAY if is_one else x)
+    return Call(arrays, structure, tuple(plain))
+
+
+def _is_whole(x: jax.Array) -> bool:
+    """Whether an array is not spread over devices, not even over one."""
+    return isinstance(x.sharding, jax.sharding.SingleDeviceSharding)
+
+
+def forget() -> None:
+    """What this process holds of programs; files stay."""
+    with _lock:
+        _made.clear()
+
+
+def _like(f: Callable, call: Call) -> tuple:
+    return f, call.structure, tuple((type(x), x) for x in call.plain), call.kinds, settings()
+
+
+def is_known(f: Callable, call: Call) -> bool:
+    """Whether there is a program for a call, or somebody makes it."""
+    return _like(f, call) in _made
+
+
+def program(f: Callable, options: dict[str, Any], call: Call, begun: Callable[[], None], wait: bool = True) -> Program:
+    """The program of a call of a function, compiled with these options. `begun` is called if it is not there yet. Who
+    does not `wait` gets it when its shape is known."""
+    like = _like(f, call)
+    while True:
+        with _lock:
+            found = _made.get(like)
+            mine = found is None
+            if mine:
+                while len(_made) >= _MOST:
+                    del _made[next(iter(_made))]
+                found = _made[like] = Program()
+        if mine:
+            begun()
+            return _prepared(f, options, call, found, lambda: _made.pop(like, None), wait)
+        if not found.done.is_set():
+            begun()
+            (found.done if wait else found.traced).wait()
+        if found.run is not None or (not wait and found.shape is not None):
+            return found  # else somebody else has failed: who asks sees why
+
+
+def beforehand(prepare: Callable[[], Any]) -> None:
+    """Does in a thread what can be done before it is needed, if nothing is being traced here. Who needs it is told
+    what goes wrong."""
+    here = settings()
+
+    def prepared() -> None:
+        if settings() == here:  # a thread does not know what holds in a `with` only
+            with contextlib.suppress(Exception):
+                prepare()
+
+    if is_concrete(jax.device_put(0.0)):
+        threading.Thread(target=prepared).start()
+
+
+def _prepared(f: Any, options: dict[str, Any], call: Call, new: Program, drop: Callable, wait: bool) -> Program:
+    compiling = False
+    try:
+        file = file_of(f, options, (call.structure, call.plain), call.kinds)
+        kept = None if file is None else loaded(file, call.arrays)
+        if kept is not None:
+            new.run = kept[0]
+            new.shaped(kept[1])
+            return new
+        traced, shape = _traced(f, options, call)
+        lowered = traced.lower()
+        new.shaped(shape)
+
+        def compile_it() -> None:
+            try:
+                with anew() if file is not None else contextlib.nullcontext():
+                    new.run = lowered.compile()
+                if file is not None and not _calls_back(traced.jaxpr.jaxpr):
+                    save(file, new.run, len(traced.jaxpr.out_avals), shape)
+            finally:
+                if new.run is None:
+                    drop()
+                new.finished()
+
+        compiling = True
+        if wait:
+            compile_it()
+        else:
+            threading.Thread(target=compile_it).start()
+        return new
+    finally:
+        if not compiling:
+            if new.run is None:
+                drop()
+            new.finished()
+
+
+def _traced(f: Callable, options: dict[str, Any], call: Call) -> tuple[Any, Any]:
+    """A function traced for a call, as a function of its arrays that returns arrays; and what it returned."""
+    told: list[Any] = []
+
+    def flat(*arrays: Any) -> list[Any]:
+        args, kwargs = call.arguments(arrays)
+        leaves, structure = jax.tree_util.tree_flatten(f(*args, **kwargs))
+        told.append((leaves, structure))
+        return [x for x in leaves if eqx.is_array(x)]
+
+    flat.__name__ = flat.__qualname__ = f.__name__
+    traced = jax.jit(flat, compiler_options=options).trace(*call.arrays)
+    leaves, structure = told.pop()
+    shapes = (jax.ShapeDtypeStruct(x.shape, x.dtype, weak_type=x.weak_type) for x in traced.jaxpr.out_avals)
+    leaves = [next(shapes) if eqx.is_array(x) else x for x in leaves]
+    return traced, jax.tree_util.tree_unflatten(structure, leaves)
+
+
+def _calls_back(program: Jaxpr) -> bool:
+    """Whether a program calls functions of this process."""
+    for equation in program.eqns:
+        if "callback" in equation.primitive.name:
+            return True
+        for value in equation.params.values():
+            for item in value if isinstance(value, tuple | list) else (value,):
+                inner = getattr(item, "jaxpr", item)
+                if hasattr(inner, "eqns") and _calls_back(inner):
+                    return True
+    return False
