@@ -27,7 +27,10 @@ if jax.version.__version_info__ < (0, 11):  # later ones do not know it, and abo
     _FAST += " --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{_FAST} {os.environ.get('XLA_FLAGS', '')}".strip()
 
-from mbsjax._programs.called import forget  # noqa: E402 (after the flags)
+from mbsjax._programs import called  # noqa: E402 (after the flags)
+
+
+called.SPARE = False  # each core has a worker
 
 
 # Tracing makes many small objects that stay: to look for garbage among them after every 700 takes a fifth of its time.
@@ -65,7 +68,7 @@ def few_programs():
     yield
     if _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > 25000:
         jax.clear_caches()
-        forget()
+        called.forget()
         gc.collect()
 
 

@@ -254,7 +254,7 @@ def _prepare(
     mech: Mechanism, problem: Problem, assembling: Problem, begin: Estimate, ts: Array, max_steps: int, events: int
 ) -> None:
     """The program of the motion is made from now on, beside what is done until it is called."""
-    q, t = (jax.ShapeDtypeStruct(x.shape, x.dtype) for x in (begin.q, ts[0]))
+    q, t = jax.ShapeDtypeStruct(begin.q.shape, begin.q.dtype), jax.ShapeDtypeStruct((), ts.dtype)
     if not is_concrete(problem, q, ts) or close_loops.is_known(assembling, begin, 200, t):
         return
 

@@ -2,6 +2,7 @@
 structure of arguments, or found among the kept ones."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from .kept import anew, device, file_of, loaded, save, settings
 from .precision import is_concrete
 
 
+SPARE = (os.cpu_count() or 1) > 1  # whether there is a core beside the one that traces
 _MOST = 1024  # programs in memory
 _ARRAY = Hole(0)  # in the places of arrays
 
@@ -129,54 +131,61 @@ def program(f: Callable, options: dict[str, Any], call: Call, begun: Callable[[]
 
 
 def beforehand(prepare: Callable[[], Any]) -> None:
-    """Does in a thread what can be done before it is needed, if nothing is being traced here. Who needs it is told
-    what goes wrong."""
+    """Does in a thread what can be done before it is needed, if there is a core for it and nothing is being traced."""
     here = settings()
 
     def prepared() -> None:
         if settings() == here:  # a thread does not know what holds in a `with` only
-            with contextlib.suppress(Exception):
-                prepare()
+            prepare()
 
-    if is_concrete(jax.device_put(0.0)):
-        threading.Thread(target=prepared).start()
+    if SPARE and is_concrete(jax.device_put(0.0)):
+        threading.Thread(target=_quietly(prepared)).start()
 
 
 def _prepared(f: Any, options: dict[str, Any], call: Call, new: Program, drop: Callable, wait: bool) -> Program:
-    compiling = False
+    """Finds or makes a program; dropped, if that does not work out."""
     try:
         file = file_of(f, options, (call.structure, call.plain), call.kinds)
         kept = None if file is None else loaded(file, call.arrays)
         if kept is not None:
-            new.run = kept[0]
-            new.shaped(kept[1])
+            new.run, shape = kept
+            new.shaped(shape)
+            new.finished()
             return new
         traced, shape = _traced(f, options, call)
         lowered = traced.lower()
         new.shaped(shape)
+    except BaseException:
+        drop()
+        new.finished()
+        raise
+    if wait:
+        _compile(new, traced, lowered, file, drop)
+    else:
+        threading.Thread(target=_quietly(_compile), args=(new, traced, lowered, file, drop)).start()
+    return new
 
-        def compile_it() -> None:
-            try:
-                with anew() if file is not None else contextlib.nullcontext():
-                    new.run = lowered.compile()
-                if file is not None and not _calls_back(traced.jaxpr.jaxpr):
-                    save(file, new.run, len(traced.jaxpr.out_avals), shape)
-            finally:
-                if new.run is None:
-                    drop()
-                new.finished()
 
-        compiling = True
-        if wait:
-            compile_it()
-        else:
-            threading.Thread(target=compile_it).start()
-        return new
+def _compile(new: Program, traced: Any, lowered: Any, file: Any, drop: Callable) -> None:
+    try:
+        with anew() if file is not None else contextlib.nullcontext():
+            new.run = lowered.compile()
+        if file is not None and not _calls_back(traced.jaxpr.jaxpr):
+            save(file, new.run, len(traced.jaxpr.out_avals), new.shape)
     finally:
-        if not compiling:
-            if new.run is None:
-                drop()
-            new.finished()
+        if new.run is None:
+            drop()
+        new.finished()
+
+
+def _quietly(f: Callable) -> Callable:
+    """A function whose complaints nobody hears, in a thread: who needs what it makes meets them again."""
+
+    def quiet(*args: Any) -> None:
+        with contextlib.suppress(Exception):
+            f(*args)
+
+    return quiet
 
 
 def _traced(f: Callable, options: dict[str, Any], call: Call) -> tuple[Any, Any]:

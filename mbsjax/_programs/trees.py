@@ -4,6 +4,7 @@ once."""
 import contextlib
 import functools
 import itertools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -64,7 +65,9 @@ def once(f: Callable, *, lasting: bool = False) -> Any:
 
     def shapes(*args: Any) -> Any:
         asked = call_of(args, {})
-        return None if asked is None else program(f, options, asked, lambda: None, wait=False).shape
+        if asked is None or not threading.main_thread().is_alive():
+            raise RuntimeError("there is nobody who waits for it")
+        return program(f, options, asked, lambda: None, wait=False).shape
 
     def known(*args: Any) -> bool:
         asked = call_of(args, {})
