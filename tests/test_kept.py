@@ -201,7 +201,8 @@ def test_classes_of_users_are_known_by_what_they_do():
     theirs.c = 1.0  # pyright: ignore
     assert like(field("m.c", more={"m": theirs})) is None  # what else it may look up there is not known
     assert fingerprint(object()) == fingerprint(object())
-    assert fingerprint(as_function(lambda t: open(t))) is None
+    with pytest.warns(UserWarning, match="open"):
+        assert fingerprint(as_function(lambda t: open(t))) is None
 
 
 def test_two_threads_make_a_program_once(folder, traced):

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.extend.core import Jaxpr
 
 from .copies import Hole
-from .kept import anew, device, file_of, loaded, save, settings
+from .kept import anew, device, file_of, loaded, read, save, settings
 from .precision import is_concrete
 
 
@@ -34,7 +34,7 @@ class Call(NamedTuple):
 
     @property
     def kinds(self) -> tuple:
-        return tuple((x.shape, str(x.dtype), bool(getattr(x, "weak_type", False))) for x in self.arrays)
+        return tuple((x.shape, str(x.dtype), bool(getattr(x, "weak_type", False)), _spread(x)) for x in self.arrays)
 
     def arguments(self, arrays: Sequence[Any]) -> Any:
         """The arguments with other arrays."""
@@ -79,7 +79,7 @@ def call_of(args: tuple, kwargs: dict) -> Call | None:
     leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
     here, arrays, plain = {device()}, [], []
     for x in leaves:
-        if isinstance(x, jax.Array) and (x.is_deleted() or not _is_whole(x) or x.devices() != here):
+        if isinstance(x, jax.Array) and (x.is_deleted() or x.devices() != here):
             return None
         is_one = eqx.is_array(x) or isinstance(x, jax.ShapeDtypeStruct)
         if is_one:
@@ -88,9 +88,10 @@ def call_of(args: tuple, kwargs: dict) -> Call | None:
     return Call(arrays, structure, tuple(plain))
 
 
-def _is_whole(x: jax.Array) -> bool:
-    """Whether an array is not spread over devices, not even over one."""
-    return isinstance(x.sharding, jax.sharding.SingleDeviceSharding)
+def _spread(x: Any) -> str:
+    """How an array is spread over devices, if it is, even over one."""
+    whole = x.sharding is None or isinstance(x.sharding, jax.sharding.SingleDeviceSharding)
+    return "" if whole else str(x.sharding)
 
 
 def forget() -> None:
@@ -144,38 +145,43 @@ def beforehand(prepare: Callable[[], Any]) -> None:
 
 def _prepared(f: Any, options: dict[str, Any], call: Call, new: Program, drop: Callable, wait: bool) -> Program:
     """Finds or makes a program; dropped, if that does not work out."""
+    traced = None
     try:
         file = file_of(f, options, (call.structure, call.plain), call.kinds)
-        kept = None if file is None else loaded(file, call.arrays)
+        kept = None if file is None else read(file)
         if kept is not None:
-            new.run, shape = kept
+            new.shaped(kept.beside)
+        else:
+            traced, shape = _traced(f, options, call)
             new.shaped(shape)
-            new.finished()
-            return new
-        traced, shape = _traced(f, options, call)
-        lowered = traced.lower()
-        new.shaped(shape)
     except BaseException:
         drop()
         new.finished()
         raise
+
+    def finish() -> None:
+        try:
+            new.run = None if kept is None else loaded(kept, call.arrays)
+            if new.run is None:
+                _compile(new, traced or _traced(f, options, call)[0], file)
+        finally:
+            if new.run is None:
+                drop()
+            new.finished()
+
     if wait:
-        _compile(new, traced, lowered, file, drop)
+        finish()
     else:
-        threading.Thread(target=_quietly(_compile), args=(new, traced, lowered, file, drop)).start()
+        threading.Thread(target=_quietly(finish)).start()
     return new
 
 
-def _compile(new: Program, traced: Any, lowered: Any, file: Any, drop: Callable) -> None:
-    try:
-        with anew() if file is not None else contextlib.nullcontext():
-            new.run = lowered.compile()
-        if file is not None and not _calls_back(traced.jaxpr.jaxpr):
-            save(file, new.run, len(traced.jaxpr.out_avals), new.shape)
-    finally:
-        if new.run is None:
-            drop()
-        new.finished()
+def _compile(new: Program, traced: Any, file: Any) -> None:
+    lowered = traced.lower()
+    with anew() if file is not None else contextlib.nullcontext():
+        new.run = lowered.compile()
+    if file is not None and not _calls_back(traced.jaxpr.jaxpr):
+        save(file, new.run, len(traced.jaxpr.out_avals), new.shape)
 
 
 def _quietly(f: Callable) -> Callable:

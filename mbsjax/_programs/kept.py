@@ -16,7 +16,7 @@ import tempfile
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -58,9 +58,16 @@ def file_of(f: Callable, options: dict[str, Any], about: Any, kinds: Any) -> pat
     return None if where is None or key is None else where / f"{f.__name__.strip('_')}-{key.hex()}{SUFFIX}"
 
 
-def loaded(file: pathlib.Path, given: Any) -> tuple[Callable, Any] | None:
-    """The program in a file, a function of arrays like those given, and what was kept with it; None if there is none,
-    or if it is not what was written there."""
+class Kept(NamedTuple):
+    """What is in a file: an executable, how many arrays it returns, and what was kept with it."""
+
+    executable: bytes
+    count: int
+    beside: Any
+
+
+def read(file: pathlib.Path) -> Kept | None:
+    """What is in a file; None if there is none, or if it is not what was written there."""
     try:
         content = file.read_bytes()
     except OSError:
@@ -69,24 +76,30 @@ def loaded(file: pathlib.Path, given: Any) -> tuple[Callable, Any] | None:
         head, digest, content = content[: len(_HEAD)], content[len(_HEAD) :][:32], content[len(_HEAD) + 32 :]
         if head != _HEAD or digest != digest_of([content]):
             raise ValueError("it is damaged")
-        executable, count, beside = pickle.loads(zlib.decompress(content))
-        _find_linear_algebra()
-        trees = (jax.tree_util.tree_structure((tuple(given), {})), jax.tree_util.tree_structure([0] * count))
-        run = serialize_executable.deserialize_and_load(executable, *trees, execution_devices=[device()])
+        found = Kept(*pickle.loads(zlib.decompress(content)))
     except Exception:  # whatever it is, it can be made anew
         with contextlib.suppress(OSError):
             file.unlink()
         return None
     with contextlib.suppress(OSError):
         os.utime(file)  # used now
-    return run, beside
+    return found
+
+
+def loaded(kept: Kept, given: Any) -> Callable | None:
+    """The program that was kept, a function of arrays like those given; None if it cannot run here."""
+    _find_linear_algebra()
+    trees = (jax.tree_util.tree_structure((tuple(given), {})), jax.tree_util.tree_structure([0] * kept.count))
+    with contextlib.suppress(Exception):
+        return serialize_executable.deserialize_and_load(kept.executable, *trees, execution_devices=[device()])
+    return None
 
 
 def save(file: pathlib.Path, compiled: Any, count: int, beside: Any) -> None:
     """Keeps a compiled program that returns a number of arrays, if that can be done: some devices cannot, some results
     cannot travel, some disks are full."""
     with contextlib.suppress(Exception):
-        content = pickle.dumps((serialize_executable.serialize(compiled)[0], count, beside))
+        content = pickle.dumps(tuple(Kept(serialize_executable.serialize(compiled)[0], count, beside)))
         _write(file, zlib.compress(content, 1))
 
 

@@ -35,16 +35,17 @@ def tree_where(condition: Any, a: Any, b: Any) -> Any:
     return jax.tree_util.tree_map(lambda x, y: jnp.where(condition, x, y), a, b)
 
 
-def once(f: Callable, *, lasting: bool = False) -> Any:
+def once(f: Callable, *, level: int | None = 0) -> Any:
     """A function of trees that is traced once for each structure of its arguments, however often it is called. Called
     within a program, it is compiled as if it had been written out there; by itself, it is a program that is compiled in
-    a hurry, a little less where it is `lasting` and may run for longer than that takes.
+    a hurry: at a `level` of optimization that is 1 where it is `lasting`, and may run for longer than that takes; at
+    JAX's own where it is `thorough`, and runs over many lanes.
 
     `shapes(*args)` tells what it returns, for arguments that may be shapes themselves, and compiles it in a thread;
     `is_known(*args)` tells whether it is, or is going to be."""
     jit: Any = eqx.filter_jit
     subject = f.__module__.split(".")[1 if f.__module__.startswith("mbsjax.") else 0].strip("_")  # its room
-    options = quick_compile_options(1 if lasting else 0)
+    options = {} if level is None else quick_compile_options(level)
 
     @functools.wraps(f)
     def watched(*args: Any, **kwargs: Any) -> Any:
@@ -78,7 +79,7 @@ def once(f: Callable, *, lasting: bool = False) -> Any:
     return outside
 
 
-lasting = functools.partial(once, lasting=True)
+lasting, thorough = (functools.partial(once, level=level) for level in (1, None))
 
 
 def without_unused(f: Callable, *args: Any) -> Callable:

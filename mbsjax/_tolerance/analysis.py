@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._programs.called import beforehand
 from .design_points import form
-from .evaluate import CHUNK
+from .evaluate import CHUNK, prepare_samples
 from .reliability import reliability
 from .report import TARGET, Report
 from .sample import monte_carlo
+from .sampler import sampler
 from .study import Study
 from .summary import group_names
 from .taylor import SecondOrder, expanded, first_order
@@ -72,8 +74,8 @@ def tolerance(
         >>> mbs.tolerance(gap, target=0.97).believed["gap"].method, mbs.tolerance(gap, target=0.97).summary[0].verdict
         ('second order', 'pass')
     """
-    report = slopes(study, seed=seed, target=target, units=units)
     asked = steps(study, samples, seed, method, chunk, second=second, worst=worst, progress=progress, rare=rare)
+    report = slopes(study, seed=seed, target=target, units=units)
     for step in asked:
         report = dataclasses.replace(report, **step.found(report))
     return report
@@ -103,7 +105,10 @@ def steps(
     progress: bool,
     rare: int,
 ) -> list[Step]:
-    """The steps after the first, as far as they are asked for."""
+    """The steps after the first, as far as they are asked for. Their largest program is made from now on."""
+    if samples > 0:
+        plan = lambda: sampler(method, samples, len(study.names), seed)
+        beforehand(lambda: prepare_samples(study, plan(), min(chunk, samples)))
     limited = _limited(study)
     drawn = lambda n: monte_carlo(study, n, seed=seed, method=method, chunk=min(chunk, n), progress=progress)
 

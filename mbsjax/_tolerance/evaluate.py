@@ -12,10 +12,21 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jaxtyping import Array, Float
 
 from .._programs.purpose import values_only
-from .._programs.trees import lasting, without_unused
+from .._programs.trees import lasting, thorough, without_unused
 from .._programs.waiting import explained, traced
 from .sampler import AbstractSampler
-from .statistics import FIRST, Scale, Statistics, chunk_statistics, frame_of, layout_of, on_host, scale_of
+from .statistics import (
+    FIRST,
+    Scale,
+    Statistics,
+    chunk_statistics,
+    frame_of,
+    layout_of,
+    mesh_of,
+    numbers_of,
+    on_host,
+    scale_of,
+)
 from .study import Evaluation, Study
 
 
@@ -112,7 +123,7 @@ def _with_statistics(
         scale = scale or _scale_of_first(study, now.found, min(n, chunk))
         frame = frame or frame_of(study, scale)
         group = _placed(_groups(plan, _padded(now.numbers, mesh), chunk, n), mesh)
-        found = chunk_statistics(group, now.x, now.found, frame, layout=layout, mesh=mesh)
+        found = chunk_statistics(group, now.x, now.found, frame, layout, numbers_of(mesh))
         yield now._replace(scale=scale, statistics=found)
 
 
@@ -127,7 +138,7 @@ def statistics_of(
     types = (x.dtype for x in study.at_nominal)  # a store may keep them in others
     whole = Evaluation(*(_placed(np.asarray(x, dtype), mesh) for x, dtype in zip(whole, types)))
     frame, layout = frame_of(study, scale), layout_of(study, plan, chunk)
-    own = chunk_statistics(_placed(group, mesh), x, whole, frame, layout=layout, mesh=mesh)
+    own = chunk_statistics(_placed(group, mesh), x, whole, frame, layout, numbers_of(mesh))
     return on_host(own, scale, number, chunk, found.sequence)
 
 
@@ -219,10 +230,22 @@ def _placed(rows: np.ndarray, mesh: Mesh) -> Array:
     return jax.make_array_from_callback(rows.shape, sharding, lambda at: rows[at])
 
 
-@eqx.filter_jit
 def on_each(f: Any, rows: Array, mesh: Mesh) -> Any:
     """A function of one row, over all rows, those of each device by themselves."""
-    numbers, structure = eqx.partition(f, eqx.is_array)
+    return _on_each(f, rows, numbers_of(mesh))
+
+
+def prepare_samples(study: Study, plan: AbstractSampler, chunk: int) -> None:
+    """The program that evaluates samples on one device is made from now on."""
+    mesh = _all_devices()
+    if mesh.size == 1:
+        x = on_each(DrawnDimensions(study, plan), _placed(np.arange(chunk), mesh), mesh)
+        _on_each.shapes(study, x, numbers_of(mesh))
+
+
+@thorough
+def _on_each(f: Any, rows: Array, devices: tuple[int, ...]) -> Any:
+    mesh, (numbers, structure) = mesh_of(devices), eqx.partition(f, eqx.is_array)
 
     def here(numbers: Any, rows: Array) -> Any:
         traced("samples")

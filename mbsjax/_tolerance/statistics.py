@@ -1,6 +1,5 @@
 """Statistics of one chunk of samples, made on the device that has them: what comes to the host is small."""
 
-import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from jaxtyping import Array, Bool, Float, Int, Integer
 
 from .._dynamics.outcome import CLASSES
 from .._programs.reprs import by_fields
-from .._programs.trees import once
+from .._programs.trees import once, thorough
 from .sampler import AbstractSampler
 from .study import Evaluation, Study
 
@@ -125,8 +124,20 @@ def layout_of(study: Study, plan: AbstractSampler, chunk: int) -> Layout:
     return Layout(study.sizes, plan.groups, plan.runs(chunk))
 
 
-@functools.partial(jax.jit, static_argnames=("layout", "mesh"))
-def chunk_statistics(group: Array, x: Array, found: Evaluation, frame: Frame, *, layout: Layout, mesh: Mesh) -> Any:
+def numbers_of(mesh: Mesh) -> tuple[int, ...]:
+    """Of the devices of a mesh, by which programs are found."""
+    return tuple(device.id for device in mesh.devices.flat)
+
+
+def mesh_of(devices: tuple[int, ...]) -> Mesh:
+    known = {device.id: device for device in jax.devices()}
+    return Mesh(np.array([known[k] for k in devices]), ("samples",))
+
+
+@thorough
+def chunk_statistics(
+    group: Array, x: Array, found: Evaluation, frame: Frame, layout: Layout, devices: tuple[int, ...]
+) -> Any:
     """The statistics of the chunk that each device has; numbers of samples are those of their rows. `group` is -1 where
     there is no sample any more."""
 
@@ -135,7 +146,9 @@ def chunk_statistics(group: Array, x: Array, found: Evaluation, frame: Frame, *,
 
     each, every = PartitionSpec("samples"), PartitionSpec()
     specs = (each, each, each, every)
-    return jax.shard_map(here, mesh=mesh, in_specs=specs, out_specs=each, check_vma=False)(group, x, found, frame)
+    return jax.shard_map(here, mesh=mesh_of(devices), in_specs=specs, out_specs=each, check_vma=False)(
+        group, x, found, frame
+    )
 
 
 def on_host(found: Statistics, scale: Scale, number: int, chunk: int, sequence: Any) -> Statistics:
