@@ -47,9 +47,16 @@ def pytest_collection_modifyitems(config, items):
     if config.option.markexpr or config.option.keyword or any("::" in arg for arg in config.args):
         return
     turn = _commits(config.rootpath) % _TURNS
-    due = lambda item: not item.get_closest_marker("long") or zlib.crc32(item.nodeid.encode()) % _TURNS == turn
+    due = lambda item: not item.get_closest_marker("long") or zlib.crc32(_named(item).encode()) % _TURNS == turn
     config.hook.pytest_deselected(items=[item for item in items if not due(item)])
     items[:] = filter(due, items)
+
+
+def _named(item) -> str:
+    """What a test that takes its turn is called: by its file, if all in it are long, for they share what is dear."""
+    marks = getattr(item.module, "pytestmark", ())
+    whole = any(mark.name == "long" for mark in (marks if isinstance(marks, list) else [marks]))
+    return item.nodeid.partition("::")[0] if whole else item.nodeid
 
 
 def _commits(folder: pathlib.Path) -> int:

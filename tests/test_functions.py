@@ -555,6 +555,7 @@ DOORS = {
     ("play_parts", "measures"): lambda f: mbs.play_parts(loose(), {"y": f}),
     ("play_study", "model"): lambda f: mbs.play_study(f, ONE, NEAR, {"y": mbs.constant_speed(1.0)}),
     ("play_study", "measures"): lambda f: mbs.play_study(mbs.constant_speed(1.0), ONE, NEAR, {"y": f}),
+    ("value_and_slopes", "f"): lambda f: mbs.value_and_slopes(f, 1.0),
     ("worst_play", "measures"): lambda f: mbs.worst_play(loose(), {"y": f}),
 }  # fmt: skip
 AT_ONCE = {  # called when they are given, and not kept

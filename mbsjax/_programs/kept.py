@@ -25,6 +25,7 @@ from jax.experimental.compilation_cache import compilation_cache
 
 from .digests import digest_of
 from .libraries import root
+from .purpose import asked_for_values_only
 from .snapshot import fingerprint
 
 
@@ -203,8 +204,8 @@ def key_of(f: Callable, options: dict[str, Any], about: Any, kinds: Any) -> byte
 
 
 def settings() -> tuple:
-    """Those of JAX."""
-    return tuple(getattr(jax.config, name, None) for name in _deciding())
+    """Those of JAX, and what is asked for."""
+    return asked_for_values_only(), *(getattr(jax.config, name, None) for name in _deciding())
 
 
 @functools.cache
@@ -216,7 +217,7 @@ def _deciding() -> list[str]:
 def _circumstances() -> bytes:
     client = device().client
     texts = [sys.version, platform.platform(), device().device_kind, client.platform_version, _processor()]
-    texts += [os.environ.get(x, "") for x in ("XLA_FLAGS", "LIBTPU_INIT_ARGS")]
+    texts += [f"{x}={y}" for x, y in sorted(os.environ.items()) if x.startswith(("XLA_", "LIBTPU_", "EQX_"))]
     return digest_of([_own_code(), *(x.encode() for x in (*texts, *_installed()))])
 
 

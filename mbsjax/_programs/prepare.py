@@ -21,7 +21,8 @@ def keep_programs(folder: Any = None) -> pathlib.Path:
     **Arguments:**
 
     - `folder`: where; by default what `JAX_COMPILATION_CACHE_DIR` says, or `mbsjax` among the caches of the user. It
-        may be removed at any time. `JAX_ENABLE_COMPILATION_CACHE=false` in the environment switches it off.
+        may be removed at any time. It must be your own, for what is in it is executed.
+        `JAX_ENABLE_COMPILATION_CACHE=false` in the environment switches it off.
 
     **Returns:** the folder.
 
