@@ -27,7 +27,7 @@ if jax.version.__version_info__ < (0, 11):  # later ones do not know it, and abo
     _FAST += " --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{_FAST} {os.environ.get('XLA_FLAGS', '')}".strip()
 
-from mbsjax._programs import called  # noqa: E402 (after the flags)
+from mbsjax._programs import called, kept  # noqa: E402 (after the flags)
 
 
 called.SPARE = False  # each core has a worker
@@ -73,6 +73,7 @@ def few_programs():
     """Forgets the compiled programs before there are too many: each takes pages of its own, and Linux gives a process
     65530 stretches of them (`vm.max_map_count`); at the next one, the process would die."""
     yield
+    kept.keep(None)  # a command may have said where
     if _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > 25000:
         jax.clear_caches()
         called.forget()

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax.extend.core import Jaxpr
 
 from .copies import Hole
-from .kept import anew, device, file_of, loaded, read, save, settings
+from .kept import anew, device, file_of, loaded, read, save, setting, settings
 from .precision import is_concrete
 
 
@@ -74,7 +74,7 @@ def _put(arrays: Sequence[Any], leaves: list[Any]) -> list[Any]:
 
 def call_of(args: tuple, kwargs: dict) -> Call | None:
     """A call for which there can be a program; None where arrays are elsewhere, or somebody looks on."""
-    if jax.config.jax_disable_jit or jax.config.jax_debug_nans or jax.config.jax_debug_infs:
+    if any(setting(x) for x in ("jax_disable_jit", "jax_debug_nans", "jax_debug_infs")):
         return None
     leaves, structure = jax.tree_util.tree_flatten((args, kwargs))
     here, arrays, plain = {device()}, [], []
@@ -115,12 +115,12 @@ def program(f: Callable, options: dict[str, Any], call: Call, begun: Callable[[]
     like = _like(f, call)
     while True:
         with _lock:
-            found = _made.get(like)
-            mine = found is None
+            mine = like not in _made
             if mine:
                 while len(_made) >= _MOST:
                     del _made[next(iter(_made))]
-                found = _made[like] = Program()
+                _made[like] = Program()
+            found = _made[like]
         if mine:
             begun()
             return _prepared(f, options, call, found, lambda: _made.pop(like, None), wait)

@@ -30,7 +30,7 @@ from .snapshot import fingerprint
 
 
 SUFFIX = ".program"
-MOST = 2 * 2**30  # bytes in the folder; what was not used for longest goes first
+MOST = 2 * 2**30  # bytes of programs in a folder; what was not used for longest goes first
 _HEAD = b"mbsjax program 1\n"
 _APART = ("cache", "log", "profil", "dump", "traceback", "pgle")  # settings that decide nothing about a program
 _THEIRS = ("-cache", "-atime")  # files that JAX keeps beside
@@ -106,7 +106,7 @@ def save(file: pathlib.Path, compiled: Any, count: int, beside: Any) -> None:
 
 def device() -> Any:
     """Where programs run that are called by themselves."""
-    return jax.config.jax_default_device or jax.local_devices()[0]
+    return setting("jax_default_device") or jax.local_devices()[0]
 
 
 @functools.cache
@@ -123,7 +123,7 @@ def anew() -> Iterator[None]:
     global _anews, _cached_before
     with _lock:
         if _anews == 0:
-            _cached_before = bool(jax.config.jax_enable_compilation_cache)
+            _cached_before = bool(setting("jax_enable_compilation_cache"))
             _switch(False)
         _anews += 1
     try:
@@ -143,10 +143,10 @@ def _switch(on: bool) -> None:
 # files
 
 
-def files(folder: pathlib.Path) -> list[pathlib.Path]:
+def files(folder: pathlib.Path, kinds: tuple[str, ...] = (SUFFIX, f"{SUFFIX}~", *_THEIRS)) -> list[pathlib.Path]:
     """The programs in a folder: those kept here, and those that JAX keeps."""
     with contextlib.suppress(OSError):
-        return [x for x in folder.iterdir() if x.name.endswith((SUFFIX, f"{SUFFIX}~", *_THEIRS))]
+        return [x for x in folder.iterdir() if x.name.endswith(kinds)]
     return []
 
 
@@ -172,9 +172,9 @@ def _write(file: pathlib.Path, content: bytes) -> None:
 
 
 def _make_room(folder: pathlib.Path) -> None:
-    """Deletes what was not used for longest."""
+    """Deletes what was not used for longest; what JAX keeps is not counted, for others may have put it there."""
     found = []
-    for x in files(folder):
+    for x in files(folder, (SUFFIX,)):
         with contextlib.suppress(OSError):  # another process was faster
             stat = x.stat()
             found.append((max(stat.st_atime, stat.st_mtime), stat.st_size, x))
@@ -205,7 +205,12 @@ def key_of(f: Callable, options: dict[str, Any], about: Any, kinds: Any) -> byte
 
 def settings() -> tuple:
     """Those of JAX, and what is asked for."""
-    return asked_for_values_only(), *(getattr(jax.config, name, None) for name in _deciding())
+    return asked_for_values_only(), *map(setting, _deciding())
+
+
+def setting(name: str) -> Any:
+    """One of JAX's settings, as it is in this thread; None if this version does not have it."""
+    return getattr(jax.config, name, None)
 
 
 @functools.cache

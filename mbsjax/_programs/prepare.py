@@ -37,7 +37,7 @@ def keep_programs(folder: Any = None) -> pathlib.Path:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     # with XLA's own caches beside it, the name of the folder would be a part of what programs are found by
     jax.config.update("jax_persistent_cache_enable_xla_caches", "none")
-    kept.keep(path if jax.config.jax_enable_compilation_cache else None)
+    kept.keep(path if kept.setting("jax_enable_compilation_cache") else None)
     return path
 
 

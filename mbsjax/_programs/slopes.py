@@ -46,8 +46,7 @@ def value_and_slopes(f: Callable, x: Any, *, reverse: bool | None = None) -> tup
 
 def _as_array(leaf: Any) -> Any:
     plain = isinstance(leaf, int | float | np.number) and not isinstance(leaf, bool)
-    real = eqx.is_array(leaf) and jnp.issubdtype(leaf.dtype, jnp.floating)
-    return as_float(leaf, "a number") if plain or real else leaf
+    return as_float(leaf, "a number") if plain or eqx.is_inexact_array(leaf) else leaf
 
 
 @lasting
