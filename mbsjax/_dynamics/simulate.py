@@ -114,7 +114,7 @@ def simulate(
     t1, (rtol, atol) = number(t1, "the end of a simulation"), _attainable(rtol=rtol, atol=atol)
     options = _options(plant, solver, rtol, atol, max_steps, max_events, progress_meter, painleve)
     limits = _limits(rtol, atol, rest_speed, impacts)
-    _prepare(mech, plant, np.shape(ts) if ts is not None else (_OUTPUTS,), t1, limits, options)
+    _prepare(mech, plant, (state0, ts), t1, limits, options)
     state0 = _first(mech, state0, drive, throw)
     ts, begin = _output_times(ts, state0.t, t1), start(plant, active_contacts(mech), state0, t1)
     if throw and (seen := visible(mech, plant, state0, begin)) is not None:
@@ -230,17 +230,20 @@ def _simulated(plant: Plant, t0: Array, begin: Start, ts: Array, t1: Array, limi
     return outputs(plant, found, recording, ts, begin_, options)
 
 
-def _prepare(mech: Mechanism, plant: Plant, times: tuple[int, ...], t1: Array, limits: Array, options: Options) -> None:
+def _prepare(mech: Mechanism, plant: Plant, given: Any, t1: Array, limits: Array, options: Options) -> None:
     """Programs that a simulation is going to ask for are made from now on, beside what is done until then."""
+    if not is_concrete(plant, given, t1, limits) or asked_for_values_only():
+        return
     active, shape = active_contacts(mech), lambda *sizes: jax.ShapeDtypeStruct(sizes, t1.dtype)
     state0 = eqx.filter_eval_shape(State, shape(len(mech.start)), shape(len(mech.coordinates)), shape())
-    if asked_for_values_only() or not is_concrete(plant, t1, limits) or start.is_known(plant, active, state0, t1):
+    if start.is_known(plant, active, state0, t1):
         return
 
     def prepare() -> None:
         begin = start.shapes(plant, active, state0, t1)
         recording = _recorded.shapes(plant, state0.t, begin, t1, limits, options)
-        outputs.shapes(plant, as_recorded.shapes(recording), recording, shape(*times), begin, options)
+        times = shape(*((_OUTPUTS,) if given[1] is None else np.shape(given[1])))
+        outputs.shapes(plant, as_recorded.shapes(recording), recording, times, begin, options)
 
     beforehand(prepare)
 

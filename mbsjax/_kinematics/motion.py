@@ -255,7 +255,7 @@ def _prepare(
 ) -> None:
     """The program of the motion is made from now on, beside what is done until it is called."""
     q, t = jax.ShapeDtypeStruct(begin.q.shape, begin.q.dtype), jax.ShapeDtypeStruct((), ts.dtype)
-    if not is_concrete(problem, q, ts) or close_loops.is_known(assembling, begin, 200, t):
+    if not is_concrete(problem, begin.q, ts) or close_loops.is_known(assembling, begin, 200, t):
         return
 
     def prepare() -> None:
