@@ -27,12 +27,6 @@ if jax.version.__version_info__ < (0, 11):  # later ones do not know it, and abo
     _FAST += " --xla_cpu_use_fusion_emitters=false"
 os.environ["XLA_FLAGS"] = f"{_FAST} {os.environ.get('XLA_FLAGS', '')}".strip()
 
-from mbsjax._programs import called, kept  # noqa: E402 (after the flags)
-
-
-called.SPARE = False  # each core has a worker
-
-
 # Tracing makes many small objects that stay: to look for garbage among them after every 700 takes a fifth of its time.
 gc.freeze()
 gc.set_threshold(50_000, 20, 100)
@@ -72,6 +66,9 @@ def _commits(folder: pathlib.Path) -> int:
 def few_programs():
     """Forgets the compiled programs before there are too many: each takes pages of its own, and Linux gives a process
     65530 stretches of them (`vm.max_map_count`); at the next one, the process would die."""
+    from mbsjax._programs import called, kept  # here: what is imported before the tests are found is not type-checked
+
+    called.SPARE = False  # each core has a worker
     yield
     kept.keep(None)  # a command may have said where
     if _MAPS.exists() and _MAPS.read_bytes().count(b"\n") > 25000:
