@@ -48,9 +48,8 @@ def pytest_collection_modifyitems(config, items):
 
 def _named(item) -> str:
     """What a test that takes its turn is called: by its file, if all in it are long, for they share what is dear."""
-    marks = getattr(item.module, "pytestmark", [])
-    whole = any(mark.name == "long" for mark in (marks if isinstance(marks, list) else [marks]))
-    return item.nodeid.partition("::")[0] if whole else item.nodeid
+    node, _ = next(item.iter_markers_with_node("long"))
+    return node.nodeid
 
 
 def _commits(folder: pathlib.Path) -> int:

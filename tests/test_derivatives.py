@@ -207,6 +207,7 @@ def test_where_and_when_a_crank_locks_has_exact_slopes():
     angle = float(exact(x)[0][0]) - 1e-10
     rod = -np.arcsin(1.2 * np.sin(angle))
     short = [angle, rod - angle, -rod, 1.2 * np.cos(angle) + np.cos(rod)]
+    assert 1e-6 < abs(rod + np.pi / 2) < 1e-4
     wanted = jax.jacfwd(exact)(x)
     for mode in (jax.jacfwd, jax.jacrev):
         jax.tree_util.tree_map(

@@ -146,7 +146,8 @@ def test_signatures_have_types_and_a_link_to_the_source(site):
     told = re.search(r'id="mbsjax\.simulate"(.*?)(?=<h2 )', text, re.S)
     assert told is not None
     words = " ".join(re.sub(r"<[^>]+>", "", told[1]).split())
-    assert "mech: Mechanism, state0: State | Callable[[], State] | None, t1: Number, *, ts: Numbers" in words
+    given = "mech: Mechanism, state0: State | Callable[[], State] | None, t1: Number, *, ts: Numbers | None = None,"
+    assert given in words
     assert 'href="mechanism.html#mbsjax.Mechanism"' in told[1]
     source = re.search(r'href="https://github\.com/mbsjax/mbsjax/blob/main/([^"#]+)#L(\d+)">Source', told[1])
     assert source is not None

@@ -6,10 +6,11 @@ from .console import OUT, safe
 
 
 @click.command()
-@click.option("--clear", is_flag=True, help="Deletes them.")
+@click.option("--clear", is_flag=True, help="Deletes them, and what JAX keeps there.")
 @safe
 def cache(clear: bool) -> None:
-    """The compiled programs that are kept between runs: where, how many, how large.
+    """The compiled programs that are kept between runs: where, how many, how large. What JAX keeps in the same folder
+    is counted with them.
 
     \b
     Examples:

@@ -4,8 +4,6 @@ Each of its commands is a file of its own beside this one. A new one is written 
 `COMMANDS`.
 """
 
-from typing import Any
-
 import click
 
 from .._programs.version import VERSION
@@ -48,7 +46,7 @@ COMMANDS = (
 @click.option("--cache", metavar="FOLDER", help="Where compiled programs are kept; by default ~/.cache/mbsjax.")
 @click.option("--no-cache", is_flag=True, help="Keep no compiled programs.")
 @click.pass_context
-def main(context: click.Context, **given: Any) -> None:
+def main(context: click.Context, cache: str | None, no_cache: bool) -> None:
     """Mechanisms with contact joints: how they move, what their tolerances do, which dimensions do better.
 
     \b
@@ -58,7 +56,7 @@ def main(context: click.Context, **given: Any) -> None:
       mbsjax kinematics four_bar.toml
       mbsjax view four_bar.toml
     """
-    context.obj = {"cache": given["cache"], "keep": not given["no_cache"]}  # what `computes` prepares
+    context.obj = {"cache": cache, "keep": not no_cache}  # what `computes` prepares
 
 
 for command in COMMANDS:

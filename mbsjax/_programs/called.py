@@ -15,6 +15,7 @@ from jax.extend.core import Jaxpr
 from .copies import Hole
 from .kept import anew, device, file_of, loaded, read, save, setting, settings
 from .precision import is_concrete
+from .restored import in_use
 
 
 SPARE = (os.cpu_count() or 1) > 1  # whether there is a core beside the one that traces
@@ -34,7 +35,7 @@ class Call(NamedTuple):
 
     @property
     def kinds(self) -> tuple:
-        return tuple((x.shape, str(x.dtype), bool(getattr(x, "weak_type", False)), _spread(x)) for x in self.arrays)
+        return tuple((x.shape, x.dtype, bool(getattr(x, "weak_type", False)), _spread(x)) for x in self.arrays)
 
     def arguments(self, arrays: Sequence[Any]) -> Any:
         """The arguments with other arrays."""
@@ -132,14 +133,15 @@ def program(f: Callable, options: dict[str, Any], call: Call, begun: Callable[[]
 
 
 def beforehand(prepare: Callable[[], Any]) -> None:
-    """Does in a thread what can be done before it is needed, if there is a core for it and nothing is being traced."""
+    """Does in a thread what can be done before it is needed, if there is a core for it and nothing is being traced; not
+    where classes may be put back meanwhile, which all threads would see."""
     here = settings()
 
     def prepared() -> None:
         if settings() == here:  # a thread does not know what holds in a `with` only
             prepare()
 
-    if SPARE and is_concrete(jax.device_put(0.0)):
+    if SPARE and not in_use.is_set() and is_concrete(jax.device_put(0.0)):
         threading.Thread(target=_quietly(prepared)).start()
 
 

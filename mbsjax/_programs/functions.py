@@ -20,7 +20,7 @@ import jax
 from .copies import Hole, Keyed, Unseen
 from .libraries import is_library, label, root
 from .reprs import short
-from .restored import restored
+from .restored import in_use, restored
 from .snapshot import ALONE, Beside, Snapshot, filled, snapshot
 
 
@@ -47,6 +47,11 @@ class Plain(Keyed):
         if taken is None:
             taken = Snapshot(function, os.urandom(16), False, {}, numbers, frozenset(), True, {})
         self.function, self.key, self.lasting, self.parts, self.numbers, self.names, self.own, self.holders = taken
+        self._announce()
+
+    def _announce(self) -> None:
+        if self.holders:
+            in_use.set()
 
     def _taken(self, function: Any, numbers: tuple) -> Snapshot | None:
         while True:
@@ -107,6 +112,7 @@ class Plain(Keyed):
 def _unpacked(content: bytes) -> Plain:
     made = object.__new__(Plain)
     made.__dict__.update(pickle.loads(content))
+    made._announce()
     return made
 
 

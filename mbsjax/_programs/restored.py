@@ -1,12 +1,14 @@
 """Classes and modules, put back for a while to what they were."""
 
 import contextlib
+import threading
 import types
 from collections.abc import Iterator
 from typing import Any
 
 
 _ABSENT = object()
+in_use = threading.Event()  # whether there are functions whose classes or modules may have to be put back
 _present: dict[tuple[int, str], list] = {}  # what attributes are now that are put back to what they were, and how often
 
 

@@ -52,9 +52,8 @@ class _Watch:
 
     def _about(self) -> str:
         """How long it may take."""
-        if self.lowered is None:
-            return "up to a minute where there is much of it"
-        return f"about {_ALL * (self.lowered - self.began):.0f} s"
+        about = 0.0 if self.lowered is None else _ALL * (self.lowered - self.began)
+        return f"about {about:.0f} s" if about > _LOADING else "up to a minute where there is much of it"
 
     def end(self) -> None:
         self.over.set()

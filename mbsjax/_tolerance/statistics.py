@@ -146,9 +146,8 @@ def chunk_statistics(
 
     each, every = PartitionSpec("samples"), PartitionSpec()
     specs = (each, each, each, every)
-    return jax.shard_map(here, mesh=mesh_of(devices), in_specs=specs, out_specs=each, check_vma=False)(
-        group, x, found, frame
-    )
+    split = jax.shard_map(here, mesh=mesh_of(devices), in_specs=specs, out_specs=each, check_vma=False)
+    return split(group, x, found, frame)
 
 
 def on_host(found: Statistics, scale: Scale, number: int, chunk: int, sequence: Any) -> Statistics:

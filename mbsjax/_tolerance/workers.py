@@ -4,6 +4,7 @@ import concurrent.futures
 import dataclasses
 import functools
 import itertools
+import pathlib
 import pickle
 import socket
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 import jax
 
+from .._programs.kept import folder, keep
 from .evaluate import Chunk, sampled_in_chunks
 from .sampler import AbstractSampler, sampler
 from .statistics import Scale, Statistics
@@ -96,7 +98,7 @@ def made_by(
     """Chunks by the workers of an executor, in the order in which they come. More are asked for at a time as long as
     that does not make them wait for each other, so that workers may join; one that was lost is asked for again."""
     _check(executor)
-    settings = {name: getattr(jax.config, name) for name in _SETTINGS}
+    settings = {name: getattr(jax.config, name) for name in _SETTINGS}, folder()
     packed = needed("cloudpickle").dumps(work)
     numbers = iter(numbers)
     running: dict[Future, tuple[int, int, float]] = {}  # the number, how often it was lost, since when
@@ -154,9 +156,11 @@ def _check(executor: Any) -> None:
         )
 
 
-def _task(settings: dict[str, Any], packed: bytes, number: int, scale: Scale | None) -> Any:
+def _task(settings: tuple[dict[str, Any], pathlib.Path | None], packed: bytes, number: int, scale: Scale | None) -> Any:
     """One chunk, by a worker. An error is returned: what is raised is then the executor's own."""
-    for name, value in settings.items():
+    here, programs = settings
+    keep(programs or folder())
+    for name, value in here.items():
         if value is not None and getattr(jax.config, name) != value:
             jax.config.update(name, value)
     try:
