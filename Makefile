@@ -15,11 +15,12 @@ test: lint browser
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -n 2 --dist worksteal --durations=15 -m long
 
-# With the lowest versions that pyproject.toml allows: every example of a docstring, and tests of joints, forces and studies.
+# With the lowest versions that pyproject.toml allows: every example of a docstring, and tests of joints, forces, studies and kept programs.
 test-lowest:
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/pip install --quiet -e ".[all]" -c tests/lowest.txt "beartype>=0.20" "hypothesis>=6.100" "pytest>=8"
-	MBSJAX_CACHE=.cache/lowest $(VENV)-lowest/bin/python -m pytest mbsjax tests/test_joints.py tests/test_statics.py tests/test_dyn.py tests/test_tolerance.py
+	MBSJAX_CACHE=.cache/lowest $(VENV)-lowest/bin/python -m pytest mbsjax tests/test_joints.py tests/test_statics.py tests/test_dyn.py tests/test_tolerance.py \
+		tests/test_kept.py
 
 # The viewer is tested in Chromium; where there is none and Debian's packages cannot be had, its tests are skipped.
 .PHONY: browser
