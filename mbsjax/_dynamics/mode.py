@@ -1,7 +1,8 @@
 """The mode of a simulation: what stays the same between two events."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
@@ -17,6 +18,13 @@ class Mode(NamedTuple):
     approach: Float[Array, "c *lanes"]  # the speed at which each contact closed
     signs: Float[Array, "n *lanes"]  # of the switches: of the forces, then of the triggers
     slide: Float[Array, "r *lanes"]  # 1 or -1; 0 where they stick
+
+    @staticmethod
+    def shapes(c: int, n: int, r: int, dtype: Any) -> "Mode":
+        """That of c contacts, n switches and r pairs with friction, as shapes of arrays."""
+        contacts, switches, pairs = (jax.ShapeDtypeStruct((k,), dtype) for k in (c, n, r))
+        on = jax.ShapeDtypeStruct((c,), jnp.dtype(bool))
+        return Mode(on, Places.shapes(c, dtype), contacts, switches, pairs)  # pyright: ignore
 
     def sided(self, switches: Float[Array, "n *lanes"]) -> "Mode":
         """The mode with its switches on the sides that these values are on. What is zero is not positive: a force that

@@ -33,7 +33,7 @@ from .plant import Plant
 from .record import Recording
 from .replay import as_recorded, replayed
 from .solution import Solution
-from .start import Start, check_state, start
+from .start import Begin, Start, begin_shapes, check_state, start
 from .state import State, active_contacts, check_size, state
 
 
@@ -213,7 +213,7 @@ def _simulate(plant: Plant, t0: Array, begin: Start, ts: Array, t1: Array, limit
 @eqx.filter_custom_jvp
 def _value(plant: Plant, t0: Array, begin: Start, ts: Array, t1: Array, limits: Array, *, options: Options):
     """`_simulated`, without the steps that derivatives alone need; with derivatives, that."""
-    recording = _recorded(plant, t0, begin, t1, limits, options, ts)
+    recording = _recorded(plant, t0, begin.at, t1, limits, options, ts)
     return outputs(plant, as_recorded(recording), recording, ts, begin, options)
 
 
@@ -224,33 +224,32 @@ def _value_jvp(primals, tangents, *, options: Options):
 
 
 def _simulated(plant: Plant, t0: Array, begin: Start, ts: Array, t1: Array, limits: Array, options: Options):
-    plant_, t0_, begin_, t1_, limits_ = frozen((plant, t0, begin, t1, limits))
-    recording = _recorded(plant_, t0_, begin_, t1_, limits_, options)
-    found = replayed(plant, t0, begin.q, begin.p, recording=recording, options=options)
-    return outputs(plant, found, recording, ts, begin_, options)
+    recording = _recorded(*frozen((plant, t0, begin.at, t1, limits)), options)
+    found = replayed(plant, t0, begin.at.q, begin.at.p, recording=recording, options=options)
+    return outputs(plant, found, recording, ts, frozen(begin), options)
 
 
 def _prepare(mech: Mechanism, plant: Plant, given: Any, t1: Array, limits: Array, options: Options) -> None:
     """Programs that a simulation is going to ask for are made from now on, beside what is done until then."""
     if not is_concrete(plant, given, t1, limits) or asked_for_values_only():
         return
-    active, shape = active_contacts(mech), lambda *sizes: jax.ShapeDtypeStruct(sizes, t1.dtype)
+    shape = lambda *sizes: jax.ShapeDtypeStruct(sizes, t1.dtype)
     state0 = eqx.filter_eval_shape(State, shape(len(mech.start)), shape(len(mech.coordinates)), shape())
-    if start.is_known(plant, active, state0, t1):
+    task = plant, state0.t, begin_shapes(plant, state0.q), t1, limits, options
+    if _recorded.is_known(*task):
         return
 
-    def prepare() -> None:
-        begin = start.shapes(plant, active, state0, t1)
-        recording = _recorded.shapes(plant, state0.t, begin, t1, limits, options)
+    def others() -> None:
+        begin, recording = start.shapes(plant, active_contacts(mech), state0, t1), _recorded.shapes(*task)
         times = shape(*((_OUTPUTS,) if given[1] is None else np.shape(given[1])))
         outputs.shapes(plant, as_recorded.shapes(recording), recording, times, begin, options)
 
-    beforehand(prepare)
+    beforehand(lambda: _recorded.shapes(*task), others)
 
 
 @lasting
 def _recorded(
-    plant: Plant, t: Array, begin: Start, t1: Array, limits: Array, options: Options, ts: Array | None = None
+    plant: Plant, t: Array, begin: Begin, t1: Array, limits: Array, options: Options, ts: Array | None = None
 ) -> Recording:
     return run(plant, (t, begin.q, begin.p, begin.mode, begin.units), t1, limits, options, ts)
 

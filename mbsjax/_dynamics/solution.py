@@ -306,15 +306,9 @@ def _momentum(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode) -> Array:
 def _contacts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, press: Array, rubbing: Rubbing) -> ContactForce:
     system = plant.problem.system
 
-    def place(
-        contact: AbstractContactGeometry, plane: AbstractPose, other: AbstractPose, e1: Array, e2: Array, *s: Array
-    ) -> tuple:
-        found = contact.common_normal(contact.relative(plane, other), e1, e2, *s)
-        return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap]), *contact.spot(plane, other, e1, found.s1)
-
     def one(t: Array, q: Array, v: Array, mode: Mode) -> tuple:
         frame = plant.frame(q, t, mode)
-        coordinates, point, normal = system.each_contact(place, *frame.planes, *mode.places)
+        coordinates, point, normal = system.each_contact(_place, *frame.planes, *mode.places)
         there = mode.active | jnp.isfinite(system.closest_pairs(frame.planes).gap)  # else there is no common normal
         coordinates = coordinates.at[:, 2].set(jnp.where(there, coordinates[:, 2], jnp.inf))
         along, _ = system.contact_wrenches(frame.planes, mode, tangents=True)
@@ -328,3 +322,10 @@ def _contacts(plant: Plant, ts: Array, q: Array, v: Array, mode: Mode, press: Ar
         friction = friction.at[:, places].set(rubbing.force[:, :n])
         sticks = sticks.at[:, places].set(rubbing.sticks[:, :n] > 0)
     return ContactForce(coordinates, rate, mode.active, press, static, point, normal, friction, slides, sticks)
+
+
+def _place(
+    contact: AbstractContactGeometry, plane: AbstractPose, other: AbstractPose, e1: Array, e2: Array, *s: Array
+) -> tuple:
+    found = contact.common_normal(contact.relative(plane, other), e1, e2, *s)
+    return jnp.stack([e1 + found.s1, e2 + found.s2, found.gap]), *contact.spot(plane, other, e1, found.s1)

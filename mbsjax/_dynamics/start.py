@@ -1,6 +1,6 @@
 """Where a simulation begins: a state put on the constraints, and whether it can begin there."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,14 +21,20 @@ from .state import OFF, State, first_mode
 from .step_size import weights
 
 
+class Begin(NamedTuple):
+    """What the first step begins with."""
+
+    q: Array  # position and
+    p: Array  # momenta, put on the constraints,
+    mode: Mode
+    units: Array  # and what one unit of q and p weighs
+
+
 class Start(NamedTuple):
     """Where a simulation begins."""
 
-    mode: Mode
-    q: Array  # position and
-    p: Array  # momenta, put on the constraints,
-    closed: Array  # whether these are closed then,
-    units: Array  # and what one unit of them weighs
+    at: Begin
+    closed: Array  # whether the constraints are closed there
     given: Frame  # the position as it was given,
     rate: Array  # and how fast the constraints would be left
     around: tuple[ClosestPair, SE2] | None  # what is around the contacts,
@@ -72,7 +78,16 @@ def start(plant: Plant, active: tuple[bool, ...], state0: State, t1: Array) -> S
     if mode.signs.shape[0]:
         mode = mode._replace(signs=_signs(*frozen((plant, t, frame.q, p, mode, t1))))
     units, given, rate = frozen((weights(plant, frame, t1 - t), given, given.C @ state0.v + given.drift))
-    return Start(mode, frame.q, p, closed, units, given, rate, near, clear)
+    return Start(Begin(frame.q, p, mode, units), closed, given, rate, near, clear)
+
+
+def begin_shapes(plant: Plant, q: Any) -> Begin:
+    """What `start` finds to begin with, as shapes of arrays; q is that of the coordinates."""
+    r, n = 0 if plant.friction is None else plant.friction.count, len(plant.triggers)
+    n += sum(force.n_switches for force in plant.forces)
+    m = len(plant.problem.unknown) + r
+    p, units = (jax.ShapeDtypeStruct((k,), q.dtype) for k in (m, q.shape[0] + m))
+    return Begin(q, p, Mode.shapes(len(plant.laws), n, r, q.dtype), units)  # pyright: ignore
 
 
 def _signs(plant: Plant, t: Array, q: Array, p: Array, mode: Mode, t1: Array) -> Array:

@@ -1,7 +1,8 @@
 """Where contacts are."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
@@ -13,6 +14,12 @@ class Places(NamedTuple):
     e2: Int[Array, "*c"]
     s1: Float[Array, "*c"]
     s2: Float[Array, "*c"]
+
+    @staticmethod
+    def shapes(c: int, dtype: Any) -> "Places":
+        """Those of c contacts, as shapes of arrays."""
+        elements, numbers = (jax.ShapeDtypeStruct((c,), kind) for kind in (jax.dtypes.canonicalize_dtype(int), dtype))
+        return Places(elements, elements, numbers, numbers)  # pyright: ignore
 
     def where(self, chosen: Bool[Array, "*c"], others: "Places") -> "Places":
         """These for the chosen contacts, others for the others."""

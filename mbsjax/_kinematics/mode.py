@@ -1,7 +1,8 @@
 """The mode of a driven motion: what stays the same between two events (thesis 2.5)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
@@ -24,6 +25,16 @@ class Mode(NamedTuple):
     clock: Float[Array, "*lanes"]  # 0 instead of 1
     places: Places  # where each contact was last
     push: Float[Array, "c *lanes"]  # in which direction a contact moves the coordinate that it took: 1 or -1
+
+    @staticmethod
+    def shapes(n: int, c: int, dtype: Any) -> "Mode":
+        """That of n freedoms and c contacts, as shapes of arrays."""
+        freedoms, numbers, contacts, clock = (
+            jax.ShapeDtypeStruct(shape, kind)
+            for shape, kind in (((n,), jax.dtypes.canonicalize_dtype(int)), ((n,), dtype), ((c,), dtype), ((), dtype))
+        )
+        places = Places.shapes(c, dtype)
+        return Mode(freedoms, freedoms, numbers, numbers, clock, places, contacts)  # pyright: ignore
 
     @property
     def active(self) -> Bool[Array, "c *lanes"]:

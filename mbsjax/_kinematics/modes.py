@@ -18,7 +18,9 @@ def at_rest(problem: Problem, contacts: tuple[int, ...]) -> Mode:
     """A mode with these contacts active and no coordinate resting, to assemble a mechanism in."""
     n, c = len(contacts), len(problem.system.layout.holds)
     nothing, none, middle = (jnp.asarray(x) for x in (np.zeros(n), np.zeros(c, int), np.full(c, 0.5)))
-    rests, owner, clock, push = (jnp.asarray(x) for x in (np.zeros(n, int), np.array(contacts, int), 1.0, np.ones(c)))
+    rests, owner, clock, push = (
+        jnp.asarray(x) for x in (np.zeros(n, int), np.array(contacts, int), np.ones(()), np.ones(c))
+    )
     return Mode(rests, owner, nothing, nothing, clock, Places(none, none, middle, middle), push)
 
 
@@ -34,7 +36,7 @@ def start_mode(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, 
     places = jnp.nonzero(~split.dependent & of_tree, size=n, fill_value=0)[0]
     rests = jnp.asarray(unknown)[places]
     c = len(problem.system.layout.holds)
-    free, held = jnp.full(n, -1), q[jnp.asarray(plan.slots)[rests]]
+    free, held = jnp.full(n, -1, int), q[jnp.asarray(plan.slots)[rests]]
     elements = at_rest(problem, ())
     mode = elements._replace(rests=rests, owner=free, held=held, drift=jnp.zeros(n), push=jnp.ones(c))
     found = problem.with_mode(mode).on_closest_pairs(q).mode

@@ -196,16 +196,15 @@ def kinematics(
     t0 = jnp.asarray(known(ts)[0])
     _prepare(mech, problem, assembling, begin, ts, max_steps, events)
     q0, _, closed, *_ = close_loops(assembling, begin, 200, t0)
-    near = _closest_pairs(problem, q0) if mech.contacts else None
+    begins = _start(problem, q0, t0, spare_freedoms(problem, q0, t0), _active(mech)) if mech.contacts else None
     if throw:
-        _check_beginning(mech, problem, assembling, begin, q0, closed, t0, near)
-    if near is not None:
-        mode, fits = _first_mode(mech, problem, q0, t0, throw)
-        closed, problem = closed & fits, problem.with_mode(mode)
+        _check_beginning(mech, problem, assembling, begin, q0, closed, t0, begins)
+    if begins is not None:
+        closed, problem = closed & begins.fits, problem.with_mode(begins.mode)
     found = _run(problem, q0, closed, ts, max_steps, events)
     motion = Motion(mech, ts, *found, estimate=begin, problem=problem.with_mode(None))
-    if near is not None and problem.mode is not None:
-        clear = ~overlapping(near[0], frozen(problem.system.size), problem.mode.active)
+    if begins is not None:
+        clear = ~overlapping(begins.near[0], frozen(problem.system.size), begins.mode.active)
         motion = dataclasses.replace(motion, result=RESULTS.where(clear, motion.result, RESULTS.overlapping))
     return _checked(motion) if throw else motion
 
@@ -225,25 +224,20 @@ def _check_beginning(
     q: Array,
     closed: Array,
     t: Array,
-    near: tuple[ClosestPair, SE2] | None,
+    begins: "_Start | None",
 ) -> None:
-    """Raises where drivers do not fit, loops stay open or bodies overlap at the first time, if anybody can look."""
-    if (seen := visible(mech, problem, q, closed, t, near)) is None:
+    """Raises where drivers do not fit, loops stay open, bodies overlap or contacts cannot be active at the first time,
+    if anybody can look."""
+    if (seen := visible(mech, problem, q, closed, t, begins)) is None:
         return
-    mech_, problem, q_, closed_, t_, near = seen
+    mech_, problem, q_, closed_, t_, begins = seen
     check_drivers(mech_, problem, q_, bool(closed_), t_)
     check_closed(mech, assembling, begin, q, closed, t)
-    if near is not None:
-        check_start(mech_, *near)
-
-
-def _first_mode(mech: Mechanism, problem: Problem, q: Array, t: Array, throw: bool) -> tuple[Mode, Array]:
-    """The mode at the start, and whether the active contacts can be active together."""
-    mode, fits = _start(problem, q, t, spare_freedoms(problem, q, t), _active(mech))
-    if throw and value(fits) == 0:
-        names = [c.name for c in mech.contacts if c.active]
-        raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
-    return mode, fits
+    if begins is not None:
+        check_start(mech_, *begins.near)
+        if not begins.fits:
+            names = [c.name for c in mech.contacts if c.active]
+            raise ValueError(f"contacts {names} cannot all be active: together with the drivers they hold too much")
 
 
 def _active(mech: Mechanism) -> tuple[int, ...]:
@@ -257,14 +251,11 @@ def _prepare(
     q, t = jax.ShapeDtypeStruct(begin.q.shape, begin.q.dtype), jax.ShapeDtypeStruct((), ts.dtype)
     if not is_concrete(problem, begin.q, ts) or close_loops.is_known(assembling, begin, 200, t):
         return
-
-    def prepare() -> None:
-        at_start = problem
-        if mech.contacts:
-            at_start = problem.with_mode(_start.shapes(problem, q, t, counted_freedoms(problem), _active(mech))[0])
-        _run.shapes(at_start, q, jax.ShapeDtypeStruct((), bool), ts, max_steps, events)
-
-    beforehand(prepare)
+    n, c, at_start = counted_freedoms(problem), len(mech.contacts), problem
+    if c:
+        at_start = problem.with_mode(Mode.shapes(n, c, q.dtype))
+    motion = at_start, q, jax.ShapeDtypeStruct((), jnp.dtype(bool)), ts, max_steps, events
+    beforehand(lambda: _run.shapes(*motion), (lambda: _start.shapes(problem, q, t, n, _active(mech))) if c else None)
 
 
 def _checked(motion: Motion) -> Motion:
@@ -385,14 +376,15 @@ def rates(problem: Problem, q: Array, t: Array) -> tuple[Array, Array, Array]:
     return v, problem.spread(-solve(curve[:, None])[:, 0], driven_a), r
 
 
-@once
-def _start(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]) -> tuple[Mode, Array]:
-    return start_mode(problem, q, t, n, active)
+class _Start(NamedTuple):
+    mode: Mode
+    fits: Array  # whether the active contacts can be active together
+    near: tuple[ClosestPair, SE2]  # what is around the contacts
 
 
 @once
-def _closest_pairs(problem: Problem, q: Array) -> tuple[ClosestPair, SE2]:
-    return closest_pairs_and_poses(*frozen((problem.system, q)))
+def _start(problem: Problem, q: Array, t: Array, n: int, active: tuple[int, ...]) -> _Start:
+    return _Start(*start_mode(problem, q, t, n, active), closest_pairs_and_poses(*frozen((problem.system, q))))
 
 
 @once

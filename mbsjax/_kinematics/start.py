@@ -24,11 +24,11 @@ _DEEP = 2e-3  # of the size of the profiles: points that are less deep are left 
 
 def closest_pairs_and_poses(laid_out: System, q: Float[Array, " nq"]) -> tuple[ClosestPair, SE2]:
     """The closest elements of every contact, and the pose of its second profile in the plane of the first."""
+    return laid_out.each_contact(_near, *laid_out.planes(laid_out.poses(q)))
 
-    def near(contact: AbstractContactGeometry, *planes: AbstractPose) -> tuple[ClosestPair, SE2]:
-        return contact.closest_pair(contact.relative(*planes)), contact.in_plane(*planes)
 
-    return laid_out.each_contact(near, *laid_out.planes(laid_out.poses(q)))
+def _near(contact: AbstractContactGeometry, *planes: AbstractPose) -> tuple[ClosestPair, SE2]:
+    return contact.closest_pair(contact.relative(*planes)), contact.in_plane(*planes)
 
 
 def check_start(mech: Mechanism, near: ClosestPair, poses: SE2) -> None:

@@ -5,6 +5,7 @@ Tracing then costs in proportion to the number of kinds of joints and the depth 
 number of joints.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,7 @@ from .._model.joint.clearance import Clearance
 from .._model.mechanism import Mechanism
 from .._model.profile.closest_pair import ClosestPair
 from .._model.profile.common_normal import CommonNormal
-from .._numerics.groups import SE2, SE3, AbstractPose, lanewise, one, part, pick, take, wide
+from .._numerics.groups import SE2, SE3, AbstractPose, lanewise, one, part, pick, rowwise, take, wide
 from .._numerics.linalg import least_squares
 from .._programs.trees import once
 from .clearance import clearance_geometry
@@ -143,16 +144,20 @@ class System(eqx.Module):
             X.map_many(lambda leaf, axis, side=side: jnp.moveaxis(pick(leaf, side, axis), axis, 0))
             for side in self.layout.contact_body_numbers
         ]
-        return self.each_contact(lambda contact, X_a, X_b: contact.planes(X_a, X_b), *bodies)
+        return self.each_contact(AbstractContactGeometry.planes, *bodies)
 
-    def each_contact(self, f: Callable, *of_each: Any) -> Any:
-        """f(contact, ...) of every contact, stacked on a first axis; `of_each` has a first axis of contacts."""
-        f = eqx.filter_vmap(lanewise(f, self.size.ndim), in_axes=eqx.if_array(0), out_axes=eqx.if_array(0))
+    def each_contact(self, f: Callable, *of_each: Any, **options: Any) -> Any:
+        """f(contact, ..., **options) of every contact, stacked on a first axis; `of_each` has a first axis of contacts.
+        f is a function of a module, or of a class, for it is traced once for each kind of contact, however often it is
+        asked for."""
         kinds = [np.array(members) for members in self.layout.contact_kinds]
         results = [
-            f(stack, *jax.tree_util.tree_map(lambda x, members=members: pick(x, members), of_each))
+            _of_kind(
+                f, tuple(options.items()), self.size.ndim, len(members), stack,
+                *jax.tree_util.tree_map(lambda x, members=members: pick(x, members), of_each),
+            )
             for stack, members in zip(self.contacts, kinds, strict=True)
-        ]
+        ]  # fmt: skip
         if len(results) == 1 and len(kinds[0]) == len(self.layout.holds):
             return results[0]
         order = np.argsort(np.concatenate(kinds))
@@ -170,7 +175,7 @@ class System(eqx.Module):
 
     def closest_pairs(self, P: Planes) -> ClosestPair:
         """The closest elements of every contact."""
-        return self.each_contact(lambda contact, *planes: contact.closest_pair(contact.relative(*planes)), *P)
+        return self.each_contact(_closest_pair, *P)
 
     def gaps(self, P: Planes, mode: Any) -> Float[Array, "c *lanes"]:
         """The gap of every contact on its present elements."""
@@ -178,24 +183,14 @@ class System(eqx.Module):
 
     def common_normals(self, P: Planes, where: tuple[Array, ...]) -> CommonNormal:
         """The common normal of every contact on its present elements."""
-
-        def normal(
-            contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *where: Array
-        ) -> CommonNormal:
-            return contact.common_normal(contact.relative(P_a, P_b), *where)
-
-        return self.each_contact(normal, *P, *where)
+        return self.each_contact(_common_normal, *P, *where)
 
     @once
     def proximity(self, P: Planes, where: Places, active: Array, *apart: Array) -> Proximity:
         """What is near every contact, which is at `where`, since its pairs were `apart`, if that is known;
         `ContactGeometry.proximity`."""
-
-        def near(contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array) -> Proximity:
-            return contact.proximity(contact.relative(P_a, P_b), *rest)
-
         radius = jnp.broadcast_to(_ELSEWHERE * self.size, active.shape)
-        return self.each_contact(near, *P, *where, active, radius, *apart)
+        return self.each_contact(_proximity, *P, *where, active, radius, *apart)
 
     def locate_contacts(self, P: Planes, mode: Any) -> Any:
         """The mode with every contact where it is: an open one on its closest elements."""
@@ -213,31 +208,21 @@ class System(eqx.Module):
 
     def next_elements(self, P: Planes, where: Places, w: Array) -> tuple[Places, Array]:
         """Where every contact is next if it left its element by the end w; `ContactGeometry.next_elements`."""
-
-        def following(contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array):
-            return contact.next_elements(contact.relative(P_a, P_b), *rest)
-
         each = [jnp.broadcast_to(x, where[0].shape) for x in (w, self.size)]
-        return self.each_contact(following, *P, *where, *each)
+        return self.each_contact(_next_elements, *P, *where, *each)
 
     @property
     def feature_sizes(self) -> tuple[Float[Array, "c *lanes"], Float[Array, "c pairs *lanes"]]:
         """How far the bodies of every contact can move along each other between two positions that are looked at, and
         near each pair of elements; within bounds."""
-        most = self._most_pairs
-
-        def sizes(contact: AbstractContactGeometry) -> tuple[Array, Array]:
-            along, rounds = contact.feature_sizes
-            return along, jnp.pad(rounds, (0, most - rounds.shape[0]), constant_values=jnp.inf)
-
-        along, rounds = self.each_contact(sizes)
+        along, rounds = self.each_contact(_feature_sizes, most=self._most_pairs)
         along = jnp.clip(along, _SHORT * self.size, _LONG * self.size)
         return along, jnp.maximum(rounds, _SHORT / 4 * self.size)
 
     @property
     def bounding_circles(self) -> tuple[Array, Array]:
         """Centers of the two profiles of every contact, and how far the profiles reach from them."""
-        return self.each_contact(lambda contact: contact.bounding_circles)
+        return self.each_contact(_bounding_circles)
 
     def contact_twists(self, V: Float[Array, "rows bodies *lanes"]) -> list[Float[Array, "c rows *lanes"]]:
         """The twists of the two bodies of every contact."""
@@ -246,22 +231,14 @@ class System(eqx.Module):
     def gap_rate_bounds(self, P: Planes, V: Float[Array, "rows bodies *lanes"], circles: tuple[Array, Array]) -> Array:
         """How fast the distance of the bodies of every contact may change, where their twists are V."""
         V_a, V_b = self.contact_twists(V)
-        return self.each_contact(lambda contact, *rest: contact.gap_rate_bound(*rest), *P, V_b - V_a, *circles)
+        return self.each_contact(_gap_rate_bound, *P, V_b - V_a, *circles)
 
     def contact_wrenches(
         self, P: Planes, mode: Any, tangents: bool = False
     ) -> tuple[Float[Array, "c rows *lanes"], CommonNormal]:
         """The wrench of a unit force in every contact on its present elements, and its common normal. With `tangents`,
         the wrenches of unit forces along them follow."""
-
-        def both(
-            contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, e1: Array, e2: Array, *s: Array
-        ):
-            found = contact.common_normal(contact.relative(P_a, P_b), e1, e2, *s)
-            wrenches = [contact.wrench(P_a, P_b, e1, found.s1, along) for along in (False, True)[: 1 + tangents]]
-            return tuple(wrenches), found
-
-        wrenches, found = self.each_contact(both, *P, *mode.places)
+        wrenches, found = self.each_contact(_wrenches, *P, *mode.places, tangents=tangents)
         return jnp.concatenate(wrenches) if tangents else wrenches[0], found
 
     def gap_jacobian(self, wrenches: Float[Array, "c rows *lanes"], S: Float[Array, "rows nv *lanes"]) -> Array:
@@ -368,6 +345,61 @@ class System(eqx.Module):
         """The same for the freedoms."""
         lengths = np.array(self.layout.lengths, dtype=bool)
         return jnp.where(wide(lengths, self.size.ndim), self.size[None], 1.0)
+
+
+# of one contact, or of all contacts of a kind
+
+
+@once
+def _of_kind(f: Callable, options: tuple, lanes: int, count: int, *of_each: Any) -> Any:
+    return rowwise(lanewise(functools.partial(f, **dict(options)), lanes), count)(*of_each)
+
+
+def _closest_pair(contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose) -> ClosestPair:
+    return contact.closest_pair(contact.relative(P_a, P_b))
+
+
+def _common_normal(
+    contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *where: Array
+) -> CommonNormal:
+    return contact.common_normal(contact.relative(P_a, P_b), *where)
+
+
+def _proximity(contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array) -> Proximity:
+    return contact.proximity(contact.relative(P_a, P_b), *rest)
+
+
+def _next_elements(
+    contact: AbstractContactGeometry, P_a: AbstractPose, P_b: AbstractPose, *rest: Array
+) -> tuple[Places, Array]:
+    return contact.next_elements(contact.relative(P_a, P_b), *rest)
+
+
+def _feature_sizes(contact: AbstractContactGeometry, most: int) -> tuple[Array, Array]:
+    along, rounds = contact.feature_sizes
+    return along, jnp.pad(rounds, (0, most - rounds.shape[0]), constant_values=jnp.inf)
+
+
+def _bounding_circles(contact: AbstractContactGeometry) -> tuple[Array, Array]:
+    return contact.bounding_circles
+
+
+def _gap_rate_bound(contact: AbstractContactGeometry, *rest: Any) -> Array:
+    return contact.gap_rate_bound(*rest)
+
+
+def _wrenches(
+    contact: AbstractContactGeometry,
+    P_a: AbstractPose,
+    P_b: AbstractPose,
+    e1: Array,
+    e2: Array,
+    *s: Array,
+    tangents: bool,
+) -> tuple[tuple[Array, ...], CommonNormal]:
+    found = contact.common_normal(contact.relative(P_a, P_b), e1, e2, *s)
+    wrenches = [contact.wrench(P_a, P_b, e1, found.s1, along) for along in (False, True)[: 1 + tangents]]
+    return tuple(wrenches), found
 
 
 def system(mech: Mechanism) -> System:

@@ -379,6 +379,19 @@ def lanewise(f: Callable, lanes: int) -> Callable:
     return f
 
 
+def rowwise(f: Callable, n: int) -> Callable:
+    """f, written for one, applied along the n rows, on the first axis, of all its arguments' arrays. A single row has
+    no axis within: it would double what there is to trace, and be a loop around each operation."""
+    if n != 1:
+        return eqx.filter_vmap(f, in_axes=eqx.if_array(0), out_axes=eqx.if_array(0))
+
+    def call(*rows: Any) -> Any:
+        row = jax.tree_util.tree_map(lambda x: jax.lax.squeeze(x, (0,)) if eqx.is_array(x) else x, rows)
+        return jax.tree_util.tree_map(lambda x: jax.lax.expand_dims(x, (0,)) if eqx.is_array(x) else x, f(*row))
+
+    return call
+
+
 def lanes_behind(f: Callable, batched: Callable | None = None) -> Callable:
     """f of arrays, which under `vmap` is given all its lanes at once, behind all other axes. Where there is one for
     batches, that is called in its place, first with which of the arguments' arrays differ from lane to lane."""

@@ -132,30 +132,32 @@ def program(f: Callable, options: dict[str, Any], call: Call, begun: Callable[[]
             return found  # else somebody else has failed: who asks sees why
 
 
-def beforehand(prepare: Callable[[], Any]) -> None:
-    """Does in a thread what can be done before it is needed, if there is a core for it and nothing is being traced; not
-    where classes may be put back meanwhile, which all threads would see."""
+def beforehand(longest: Callable[[], Any], others: Callable[[], Any] | None = None) -> None:
+    """Has programs made before they are needed, if there is a core for it and nothing is being traced. What takes
+    longest is traced here, and compiled in a thread. The `others` are traced there too: not where classes may be put
+    back meanwhile, which all threads would see."""
     here = settings()
 
-    def prepared() -> None:
-        if settings() == here:  # a thread does not know what holds in a `with` only
-            prepare()
+    def made() -> None:
+        if others is not None and settings() == here:  # a thread does not know what holds in a `with` only
+            others()
 
-    if SPARE and not in_use.is_set() and is_concrete(jax.device_put(0.0)):
-        threading.Thread(target=_quietly(prepared)).start()
+    if SPARE and is_concrete(jax.device_put(0.0)):
+        _quietly(longest)()
+        if not in_use.is_set():
+            threading.Thread(target=_quietly(made)).start()
 
 
 def _prepared(f: Any, options: dict[str, Any], call: Call, new: Program, drop: Callable, wait: bool) -> Program:
     """Finds or makes a program; dropped, if that does not work out."""
-    traced = None
+    lowered, calls_back = None, False
     try:
         file = file_of(f, options, (call.structure, call.plain), call.kinds)
         kept = None if file is None else read(file)
         if kept is not None:
             new.shaped(kept.beside)
         else:
-            traced, shape = _traced(f, options, call)
-            new.shaped(shape)
+            lowered, calls_back = _lowered(f, options, call, new)
     except BaseException:
         drop()
         new.finished()
@@ -165,7 +167,8 @@ def _prepared(f: Any, options: dict[str, Any], call: Call, new: Program, drop: C
         try:
             new.run = None if kept is None else loaded(kept, call.arrays)
             if new.run is None:
-                _compile(new, traced or _traced(f, options, call)[0], file)
+                again = (lowered, calls_back) if lowered is not None else _lowered(f, options, call, new)
+                _compile(new, *again, file)
         finally:
             if new.run is None:
                 drop()
@@ -178,12 +181,19 @@ def _prepared(f: Any, options: dict[str, Any], call: Call, new: Program, drop: C
     return new
 
 
-def _compile(new: Program, traced: Any, file: Any) -> None:
-    lowered = traced.lower()
+def _lowered(f: Callable, options: dict[str, Any], call: Call, new: Program) -> tuple[Any, bool]:
+    """A program that is lowered, in the thread that has traced it: Python does both, and two threads of Python are
+    slower than one after the other. Also whether it calls functions of this process."""
+    traced, shape = _traced(f, options, call)
+    new.shaped(shape)
+    return traced.lower(), _calls_back(traced.jaxpr.jaxpr)
+
+
+def _compile(new: Program, lowered: Any, calls_back: bool, file: Any) -> None:
     with anew() if file is not None else contextlib.nullcontext():
         new.run = lowered.compile()
-    if file is not None and not _calls_back(traced.jaxpr.jaxpr):
-        save(file, new.run, len(traced.jaxpr.out_avals), new.shape)
+    if file is not None and not calls_back:
+        save(file, new.run, len([x for x in new.leaves if isinstance(x, jax.ShapeDtypeStruct)]), new.shape)
 
 
 def _quietly(f: Callable) -> Callable:

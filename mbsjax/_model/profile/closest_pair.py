@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from ..._numerics.groups import SE2, pick
+from ..._numerics.groups import SE2, pick, rowwise
 from ..._programs.precision import Threshold
 from ..._programs.trees import frozen, tree_where
 from .base import Place
@@ -198,7 +198,7 @@ def _normals_with_curves(
         starts, seen = nearest_places(A, B, X, i, j)
         return jax.vmap(lambda *s: found(i, j, *s))(*starts, seen)
 
-    normals, places, bent, common = jax.vmap(of_pair)(e1, e2)
+    normals, places, bent, common = rowwise(of_pair, len(e1))(e1, e2)
     gap, good = normals.gap, common & (bent > 0) & ~left(places)
     for s in normals[:2]:
         good &= (s >= -_SLACK()) & (s <= 1 + _SLACK())
