@@ -1,11 +1,13 @@
 """Programs outlive the process that made them: they are found only where all is the same, and give the same bits."""
 
 import errno
+import importlib.resources
 import json
 import os
 import subprocess
 import sys
 import types
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -16,6 +18,10 @@ from click.testing import CliRunner
 
 import mbsjax as mbs
 from mbsjax._cli.main import main
+from mbsjax._dynamics import simulate as _simulate
+from mbsjax._kinematics import motion as _motion
+from mbsjax._kinematics.mobility import counted_freedoms
+from mbsjax._kinematics.mode import Mode
 from mbsjax._programs import called, kept
 from mbsjax._programs.snapshot import fingerprint
 from mbsjax._programs.trees import as_function
@@ -63,6 +69,8 @@ def begun(*folders):
 
 def test_a_second_process_traces_nothing_and_finds_the_same_bits(tmp_path):
     (first, traced), (other, more) = begun(tmp_path / "a", tmp_path / "a")  # two at once, in one folder
+    longest = ("_recorded", "start", "outputs", "_run")  # made beforehand, and not once more
+    assert all(x.count(name) <= 1 for x in (traced, more) for name in longest)
     assert first == other and {"_recorded", "_run", "_value_and_slopes"} <= {*traced, *more}
     files = sorted((tmp_path / "a").glob("*.program"))
     assert files and not list((tmp_path / "a").glob("*~"))
@@ -235,3 +243,37 @@ def test_the_command_tells_and_deletes(tmp_path):
     assert told.exit_code == 0 and "2 files, 3.0 MB" in told.output.replace("\n", " ")
     told = CliRunner().invoke(main, ["--cache", str(tmp_path), "cache", "--clear"])
     assert "deleted" in told.output and [x.name for x in tmp_path.iterdir()] == ["mine.txt"]
+
+
+class Enough(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("name", "of"), [("over_center", "simulate"), ("latch_friction", "simulate"), ("cam_roller", "kinematics")]
+)
+def test_a_course_is_traced_before_its_beginning_is_known(monkeypatch, name, of):
+    """With contacts, friction, forces that switch: its shapes are told, and must be those that it begins with."""
+    beginning, course = _simulate.start, _motion._start
+
+    def told(shapes: Any) -> Any:
+        return jax.tree_util.tree_map(lambda x: (x.shape, x.dtype, x.weak_type), shapes)
+
+    def start(plant, active, state0, t1):
+        found = eqx.filter_eval_shape(beginning, plant, active, state0, t1)
+        assert told(found.at) == told(_simulate.begin_shapes(plant, state0.q))
+        raise Enough
+
+    def _start(problem, q, t, n, active):
+        found = eqx.filter_eval_shape(course, problem, q, t, n, active)
+        assert n == counted_freedoms(problem) and told(found.mode) == told(
+            Mode.shapes(n, len(problem.system.layout.holds), q.dtype)
+        )
+        raise Enough
+
+    monkeypatch.setattr(_simulate, "start", start)
+    monkeypatch.setattr(_motion, "_start", _start)
+    with importlib.resources.as_file(importlib.resources.files("mbsjax") / "examples" / f"{name}.toml") as path:
+        model = mbs.load(path)
+    with pytest.raises(Enough):
+        model.run(of)

@@ -34,4 +34,4 @@ class Mode(NamedTuple):
 
 def signs_of(switches: Float[Array, "*n"]) -> Float[Array, "*n"]:
     """On which side of zero each switch is."""
-    return jnp.where(switches > 0, 1.0, -1.0)
+    return jnp.where(switches > 0, jnp.ones_like(switches), -1.0)
