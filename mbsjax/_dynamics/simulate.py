@@ -234,7 +234,9 @@ def _prepare(mech: Mechanism, plant: Plant, given: Any, t1: Array, limits: Array
     if not is_concrete(plant, given, t1, limits) or asked_for_values_only():
         return
     shape = lambda *sizes: jax.ShapeDtypeStruct(sizes, t1.dtype)
-    state0 = eqx.filter_eval_shape(State, shape(len(mech.start)), shape(len(mech.coordinates)), shape())
+    state0 = given[0]
+    if not isinstance(state0, State):
+        state0 = eqx.filter_eval_shape(State, shape(len(mech.start)), shape(len(mech.coordinates)), shape())
     task = plant, state0.t, begin_shapes(plant, state0.q), t1, limits, options
     if _recorded.is_known(*task):
         return

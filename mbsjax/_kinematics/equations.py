@@ -29,7 +29,7 @@ def residual(
     to have a target value; then the coordinates that rest, or the contacts that hold them. `afar` is for
     positions that may be far from closed."""
     lanes = q.ndim - 1
-    X, phi = system.poses_and_joints(q, system.rotations(q))
+    X, phi = system.poses_and_joints(q)
     rows = []
     if system.layout.topology.chords:
         rows.append(_by_loop(_chords(system, X, phi)[1].defect(afar)))
@@ -53,7 +53,7 @@ def linearize(
 ) -> tuple[Float[Array, "m *lanes"], Float[Array, "m nv *lanes"]]:
     """`residual` and its derivative in the freedoms, read off the twists: nothing is differentiated
     round a loop. `rotations` may be given where they are known."""
-    X, phi = system.poses_and_joints(q, system.rotations(q) if rotations is None else rotations)
+    X, phi = system.poses_and_joints(q, rotations)
     S = system.twists(q, X)
     residuals, rows, _ = loops_and_gauges(system, X, phi, S, targets, afar)
     if mode is not None:

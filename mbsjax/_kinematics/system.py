@@ -81,7 +81,7 @@ class System(eqx.Module):
 
     def poses(self, q: Float[Array, "nq *lanes"]) -> AbstractPose:
         """The pose in ground of every body, numbered as the tree reaches them."""
-        return self.poses_and_joints(q, self.rotations(q))[0]
+        return self.poses_and_joints(q)[0]
 
     def _joints(self, q: Float[Array, "nq *lanes"]) -> AbstractPose:
         """phi of every joint of the walk."""
@@ -101,23 +101,31 @@ class System(eqx.Module):
         A loop that keeps them in its state computes them once a turn; without that, compilers compute them
         again in every kernel that uses them.
         """
-        phi = self._joints(q)
+        return self._rotations(self._joints(q))
+
+    def _rotations(self, phi: AbstractPose) -> Rotations:
         if not self.layout.planar:
             return phi
-        lanes, backwards = q.ndim - 1, self.layout.backwards
+        backwards = self.layout.backwards
         tree = part(phi, 0, len(backwards))
         assert isinstance(tree, SE2) and isinstance(self.inlet, SE2) and isinstance(self.outlet, SE2)
-        steps = self.inlet.angle + wide(np.where(backwards, -1.0, 1.0), lanes) * tree.angle - self.outlet.angle
-        angles, start = jnp.zeros((1, *q.shape[1:]), q.dtype), 0
+        lanes = tree.angle.shape[1:]
+        sign = wide(np.where(backwards, -1.0, 1.0), len(lanes))
+        steps = self.inlet.angle + (sign * tree.angle if backwards.any() else tree.angle) - self.outlet.angle
+        angles, start = jnp.zeros((1, *lanes), steps.dtype), 0
         for parents in self.layout.parents:
             stop = start + len(parents)
-            angles = jnp.concatenate([angles, pick(angles, parents) + steps[start:stop]])
+            angles = jnp.concatenate([angles, pick(angles, parents) + pick(steps, np.arange(start, stop))])
             start = stop
-        return jnp.cos(angles[1:]), jnp.sin(angles[1:])
+        angles = pick(angles, np.arange(1, start + 1))
+        return jnp.cos(angles), jnp.sin(angles)
 
-    def poses_and_joints(self, q: Float[Array, "nq *lanes"], rotations: Rotations) -> tuple[AbstractPose, AbstractPose]:
-        """The poses of all bodies, and phi of every joint of the walk."""
-        phi = self._joints(q) if self.layout.planar else rotations
+    def poses_and_joints(
+        self, q: Float[Array, "nq *lanes"], rotations: Rotations | None = None
+    ) -> tuple[AbstractPose, AbstractPose]:
+        """The poses of all bodies, and phi of every joint of the walk; `rotations`, where they are known."""
+        phi = self._joints(q) if self.layout.planar or rotations is None else rotations
+        turns: Any = self._rotations(phi) if rotations is None else rotations
         backwards = self.layout.backwards
         step = part(phi, 0, len(backwards))
         if backwards.any():
@@ -126,7 +134,7 @@ class System(eqx.Module):
         bodies, start = self.layout.group.origin(jnp.zeros((1, *q.shape[1:]), q.dtype)), 0
         for parents in self.layout.parents:
             stop = start + len(parents)
-            turn = tuple(x[start:stop] for x in rotations) if self.layout.planar else ()
+            turn = tuple(pick(x, np.arange(start, stop)) for x in turns) if self.layout.planar else ()
             phi_, inlet, outlet = (part(x, start, stop) for x in (step, self.inlet, self.outlet))
             grown = (take(bodies, parents) @ inlet).onward(phi_, outlet, turn)
             bodies = self.layout.group.concatenate([bodies, grown])
@@ -312,7 +320,7 @@ class System(eqx.Module):
         self, q: Float[Array, "nq *lanes"]
     ) -> tuple[AbstractPose, AbstractPose, Float[Array, "rows nv *lanes"]]:
         """The poses of all bodies, phi of every joint of the walk, and the twist of every freedom."""
-        X, phi = self.poses_and_joints(q, self.rotations(q))
+        X, phi = self.poses_and_joints(q)
         return X, phi, self.twists(q, X)
 
     def rates(

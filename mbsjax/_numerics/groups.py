@@ -345,7 +345,7 @@ def take(poses: AbstractPose, index: np.ndarray) -> AbstractPose:
 
 
 def part(poses: AbstractPose, start: int, stop: int) -> AbstractPose:
-    return poses.map_many(lambda leaf, axis: jax.lax.slice_in_dim(leaf, start, stop, axis=axis))
+    return poses.map_many(lambda leaf, axis: pick(leaf, np.arange(start, stop), axis))
 
 
 def one(poses: AbstractPose, i: int) -> AbstractPose:
