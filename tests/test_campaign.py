@@ -22,8 +22,10 @@ ROOT = pathlib.Path(__file__).parent.parent
 
 
 def start(store, samples, chunk, *cluster, devices=1):
-    """The clutch's campaign in a process of its own."""
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={devices}"
+    """The clutch's campaign in a process of its own, with all passes of XLA, as users have them: without some, and
+    without optimization, a program for one device differs from that for several in its last bits."""
+    flags = [x for x in os.environ.get("XLA_FLAGS", "").split() if not x.startswith("--xla_disable_hlo_passes")]
+    flags = " ".join([*flags, f"--xla_force_host_platform_device_count={devices}"])
     given = {**os.environ, "XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-m", "tests.campaign_script", str(store), str(samples), str(chunk), *map(str, cluster)]
     return subprocess.Popen(command, cwd=ROOT, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
