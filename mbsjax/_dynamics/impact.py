@@ -215,7 +215,8 @@ def _frictional(met: Collision, b: Array, taking_part: Array) -> tuple[Array, Ar
     ]
     q = jnp.concatenate([jnp.where(taking_part, b / own[0][:, 0], 1.0), 2 * speed, 0 * speed, speed])
     # a little more than that, of each another bit: nothing is due at once, and what only rounding closes stays open
-    q = q + ROUNDING() * (jnp.max(jnp.abs(q)) + TINY()) * np.modf(0.618 * np.arange(1, 4 * c + 1))[0]
+    little = ROUNDING() * (jnp.max(jnp.abs(q)) + TINY())
+    q = q + little * np.modf(0.618 * np.arange(1, 4 * c + 1))[0]
     normal, along, back, spare = lemke(jnp.concatenate([jnp.concatenate(row, 1) for row in M]), q).reshape(4, c)
     struck, turns = normal > 0, back != 0
     slid = jnp.where((spare != 0) | ((along != 0) & ~turns), 0.0, jnp.where(turns, -way, way))
@@ -223,7 +224,7 @@ def _frictional(met: Collision, b: Array, taking_part: Array) -> tuple[Array, Ar
     pi = _together(met, b, struck, slid)
     beyond = jnp.abs(pi.along) > t.mu * pi.normal + _LITTLE() * jnp.max(jnp.abs(pi.normal))
     idle = (spare != 0) & turns & (along == 0) & jnp.any(struck & (rubs > 0) & beyond)
-    opens = ~taking_part | (b + opening(met, pi) >= -_LITTLE() * jnp.max(jnp.abs(b)))
+    opens = ~taking_part | (b + opening(met, pi) >= -_LITTLE() * jnp.max(jnp.abs(b)) - little * own[0][:, 0])
     return struck, jnp.where(idle, TINY(), slid), jnp.all(opens)
 
 

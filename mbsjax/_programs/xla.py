@@ -6,12 +6,19 @@ from typing import Any
 
 _flags = os.environ.get("XLA_FLAGS", "")
 
-# On a CPU, a loop that touches less than so many bytes in a turn is compiled as one piece, instead of calling each of
-# its operations: a single simulation then takes a tenth of the time. Loops over many lanes touch more.
-_SMALL_LOOP = "xla_cpu_small_while_loop_byte_threshold=131072"
+_ON_A_CPU = ",".join(
+    (
+        # A loop that touches less than so many bytes in a turn is compiled as one piece, instead of calling each of its
+        # operations: a single simulation then takes a tenth of the time. Loops over many lanes touch more.
+        "xla_cpu_small_while_loop_byte_threshold=131072",
+        # The newer ways of making fused loops take twice the time to compile, and what they make is no faster.
+        "xla_cpu_disable_new_fusion_emitters=true",
+        "xla_cpu_disable_tiled_emitter=true",
+    )
+)
 
 if "xla_backend_extra_options" not in _flags:
-    os.environ["XLA_FLAGS"] = f"{_flags} --xla_backend_extra_options={_SMALL_LOOP}".strip()
+    os.environ["XLA_FLAGS"] = f"{_flags} --xla_backend_extra_options={_ON_A_CPU}".strip()
 
 # What looks for all that a loop does not change, again and again, takes a fifth of the time and finds little.
 _LOOKING_AT_LOOPS = "while-loop-invariant-code-motion,simplify-while-loops,while-loop-constant-sinking"
